@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from release_pipeline.flow.policies import policy_of
 from release_pipeline.flow.site import Site
 from release_pipeline.policy.loss import LOSSES, Account, format_amount
-from release_pipeline.policy.sections import Person
 from release_pipeline.privacy.catalogue import find_definition
 from release_pipeline.privacy.catalogue.definitions import ZCDP
 from release_pipeline.privacy.figures import count_of
@@ -35,8 +34,7 @@ def everywhere_key(site: Site, column: str) -> bytes:
 
 def find_person_column(registry: Registry, charge: Charge) -> str | None:
     """The column that told persons apart when this was charged; None without one."""
-    person = policy_of(registry, charge.policy_hash).person
-    return person.column if isinstance(person, Person) else None
+    return policy_of(registry, charge.policy_hash).person_column
 
 
 @dataclass(frozen=True, slots=True)

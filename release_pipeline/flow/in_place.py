@@ -19,7 +19,6 @@ from release_pipeline.flow.reading import is_coded, read_values, typed_column
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.spark_address import find_workers
 from release_pipeline.policy import Policy
-from release_pipeline.policy.sections import Person
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.stages.audit import ATTACKED_SAMPLE
 from release_pipeline.stages.column_table import select_cells
@@ -44,29 +43,13 @@ def find_place(
     columns: Columns,
     release: ReleaseFilter | None,
 ) -> RecordsInPlace | None:
-    """Where the records stay, if nothing but counts is asked of them, and all columns have types whose cells are counted there.
-    The column of the person may have any."""
+    """Where the records stay: if nothing but counts is asked of them, and the site's engine counts in their source cells of all
+    their types. The column of the person may have any."""
     if not policy.is_only_counted:
         return None
-    person = policy.person.column if isinstance(policy.person, Person) else None
-    place = open_place(site, policy, workspace, source, columns, release)
-    if place is None or not all(COUNTED.fullmatch(kind) for name, kind in place.kinds.items() if name != person):
-        return None
-    return place
-
-
-def open_place(
-    site: Site,
-    policy: Policy,
-    workspace: ReleaseWorkspace,
-    source: SourceDoor,
-    columns: Columns,
-    release: ReleaseFilter | None,
-) -> RecordsInPlace | None:
-    """The records in their source, where the site's engine counts them there."""
-    person = policy.person.column if isinstance(policy.person, Person) else None
-    counted = tuple(name for name in columns if name != person)
-    return workspace.open_in_place(source, columns, release, Engine(site.engine, find_workers(site), counted))
+    counted = tuple(name for name in columns if name != policy.person_column)
+    place = workspace.open_in_place(source, columns, release, Engine(site.engine, find_workers(site), counted))
+    return place if place is not None and all(COUNTED.fullmatch(place.kinds[name]) for name in counted) else None
 
 
 def content_of_tables(workspace: ReleaseWorkspace, tables: Sequence[str], snapshot: str) -> Any:
@@ -103,10 +86,9 @@ class Kept:
 def keep_cells(policy: Policy, workspace: ReleaseWorkspace, place: RecordsInPlace, source: str) -> Kept:
     """Count the cells of every column into tables of the vault. Whose records they are is in the table `raw`, as the source
     delivers it, until the checks have been judged. Refused where the source was changed meanwhile."""
-    person = policy.person.column if isinstance(policy.person, Person) else None
     snapshot, tables, records = place.snapshot(), list[str](), set[int]()
     for name in place.kinds:
-        if name == person:
+        if name == policy.person_column:
             workspace.write("raw", Batches(place.read_column(name)))
             tables.append("raw")
             records.add(workspace.count_rows("raw"))
@@ -115,9 +97,14 @@ def keep_cells(policy: Policy, workspace: ReleaseWorkspace, place: RecordsInPlac
             records.add(int(np.sum(workspace.read(table, [TIMES]).column(0).to_numpy())))
             tables.append(table)
     if len(records) > 1 or place.snapshot() != snapshot:
-        remedy = "Run the release again once the source stays as it is."
-        raise SourceError("the source was changed while it was read.", where=source, remedy=remedy)
+        raise refuse_changed(source)
     return Kept(tables, max(records), snapshot)
+
+
+def refuse_changed(source: str) -> SourceError:
+    """That a source did not stay as it was."""
+    remedy = "Run the release again once the source stays as it is."
+    return SourceError("the source was changed while it was read.", where=source, remedy=remedy)
 
 
 def _even_out(batch: pa.RecordBatch) -> pa.RecordBatch:

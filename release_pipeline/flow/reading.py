@@ -42,8 +42,7 @@ def needed_columns(policy: Policy) -> list[str]:
 
 def is_needed(policy: Policy, name: str) -> bool:
     """Whether a column is read to be released, says whose record it is, or is one that an expectation is about."""
-    is_person = isinstance(policy.person, Person) and policy.person.column == name
-    return is_person or policy.columns[name].reading is not None or name in policy.expected_columns
+    return name == policy.person_column or policy.columns[name].reading is not None or name in policy.expected_columns
 
 
 def release_filter(policy: Policy, names: Mapping[str, str], release: str | None) -> ReleaseFilter | None:

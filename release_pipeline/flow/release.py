@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from release_pipeline import __version__
-from release_pipeline.errors import Blocked, DataRefused, GateFailed, NotPassed, SourceError
+from release_pipeline.errors import Blocked, DataRefused, GateFailed, NotPassed
 from release_pipeline.flow.candidate import freeze
 from release_pipeline.flow.checkpoints import ReleaseCheckpoints
 from release_pipeline.flow.content import content_of, stored_table
@@ -35,8 +35,8 @@ from release_pipeline.flow.in_place import (
     find_place,
     keep_cells,
     list_tables,
-    open_place,
     read_numbers,
+    refuse_changed,
 )
 from release_pipeline.flow.passed_stages import PASSED, Audited, Ingested, Masked, Microaggregated, Suppressed, Validated
 from release_pipeline.flow.reading import (
@@ -183,8 +183,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             digest = self.site.keyed_hash(json.dumps(read).encode())
             begin_run(self.site, self.id, self._hash, digest=digest, origins=origins)
             if (source.written is not None or self._is_judged) and self._version_of(source) != delivered:
-                remedy = "Run the release again once the source stays as it is."
-                raise SourceError("the source was changed while it was read.", where=source.name, remedy=remedy)
+                raise refuse_changed(source.name)
             content: dict[str, Any] = {"records": records, "source": source.name, "header": list(source.header)}
             content |= {"outside": outside, "delivered": delivered, "origins": origins, "snapshot": snapshot}
             version = self._version([records, read])
@@ -307,7 +306,7 @@ class ReleaseFlow(ReleaseCheckpoints):
         policy = self.policy
         if any(is_coded(policy, name) for name in policy.columns):
             return None
-        return [policy.person.column] if isinstance(policy.person, Person) else []
+        return [] if policy.person_column is None else [policy.person_column]
 
     def microaggregate(self) -> StageResult:
         """Reserve the loss, then what is exact: clusters, sums and scales of every noise column, in the strategy's tables."""
@@ -549,9 +548,8 @@ class ReleaseFlow(ReleaseCheckpoints):
         if source is not None:
             names, _ = match_header(source.header, self.policy)
             needed = {name: names[name] for name in needed_columns(self.policy) if name in names}
-            place = open_place(
-                self.site, self.policy, workspace, source, needed, release_filter(self.policy, names, self.id.release)
-            )
+            release = release_filter(self.policy, names, self.id.release)
+            place = find_place(self.site, self.policy, workspace, source, needed, release)
         key = bytes.fromhex(self.site.keyed_hash(f"sample of {self.id}".encode()))
         records = Records(self.policy, workspace, "" if source is None else source.name, place, validated.snapshot, key)
         records.check(str(self.id))

@@ -125,6 +125,11 @@ class Policy(PolicyFile):
         return pick(self.columns, RecomputeColumn)
 
     @property
+    def person_column(self) -> str | None:
+        """The column that says whose record it is, where there is one."""
+        return self.person.column if isinstance(self.person, Person) else None
+
+    @property
     def is_only_counted(self) -> bool:
         """Whether nothing but counts is asked of the records: no column is made of several, and no check looks at several."""
         made = bool(self.derived_before or self.protect.impossible or self.expectations)

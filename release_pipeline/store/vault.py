@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from release_pipeline.store.beside import BesideRooms, read_note, write_note
 from release_pipeline.store.connections import open_database, read_batches, remove_spilled, source_errors, transaction
 from release_pipeline.store.exposed import Sums, add_identities, sum_charged, sum_exposed_in
 from release_pipeline.store.folders import make_vault
-from release_pipeline.store.in_place import TIMES, RecordsInPlace, RelationInPlace
+from release_pipeline.store.in_place import TIMES, CountPart, RecordsInPlace, RelationInPlace
 from release_pipeline.store.in_place_sql import open_in_place as open_in_postgres
 from release_pipeline.store.memory import DATABASE
 from release_pipeline.store.people import PERSON, as_arrow, as_rows, insert_people, list_pads, sort_people
@@ -32,7 +32,6 @@ from release_pipeline.store.sql import statement
 
 _BATCH = 1 << 17  # records that are counted together
 Fingerprint: TypeAlias = Callable[[Any, int, Callable[[], Iterator[Any]]], str]  # of a column's type, rows and parts
-CountPart: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True, slots=True)
