@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from release_pipeline.errors import Blocked, DataRefused, Held, NotPassed, ReleasePipelineError, StoreError
-from release_pipeline.flow.content import content_of
 from release_pipeline.flow.exploring.runs import refuse_run
 from release_pipeline.flow.exploring.trials import WITHHELD
 from release_pipeline.flow.passed_stages import PASSED, Checkpoint, Masked, Microaggregated, Validated
@@ -91,7 +90,7 @@ class ReleaseCheckpoints(ReleaseRecord):
         """The checkpoint of a stage, with the hashes of the tables that it vouches for, sealed: nobody without the vault's key
         changes one or the other unseen."""
         stage = kind.stage
-        header = {"policy_hash": self._hash, "version": version, "tables": {name: content_of(workspace, name) for name in tables}}
+        header = {"policy_hash": self._hash, "version": version, "tables": {name: workspace.hash_table(name) for name in tables}}
         checkpoint = json.loads(json.dumps({**header, **content}))  # as it will be read
         workspace.write_checkpoint(stage, {**checkpoint, "seal": self._seal(stage, checkpoint)})
         return read_as(kind, checkpoint, where=self._place_of(stage))
@@ -156,7 +155,7 @@ class ReleaseCheckpoints(ReleaseRecord):
             columns = None if read is None else read[name]
             known = set(prints) if columns is None else set(columns)
             is_whole = name in there and set(workspace.columns(name)) == set(prints) >= known  # none was added or taken away
-            if not is_whole or content_of(workspace, name, columns) != {column: prints[column] for column in known}:
+            if not is_whole or workspace.hash_table(name, columns) != {column: prints[column] for column in known}:
                 raise self._changed(f"the table {name}")
 
     def _changed(self, what: str) -> Blocked:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from release_pipeline.flow.policies import policy_of
 from release_pipeline.flow.site import Site
+from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import LOSSES, Account, format_amount
 from release_pipeline.privacy.catalogue import find_definition
 from release_pipeline.privacy.catalogue.definitions import ZCDP
@@ -19,6 +21,9 @@ from release_pipeline.privacy.figures import count_of
 from release_pipeline.store.exposed import open_everybody, open_exposed
 from release_pipeline.store.ledger import Charge, list_charges
 from release_pipeline.store.registry import Registry
+
+if TYPE_CHECKING:
+    from release_pipeline.store.vault import ReleaseWorkspace  # with large libraries, which commands do without
 
 
 def person_key(site: Site, population: str) -> bytes:
@@ -30,6 +35,20 @@ def everywhere_key(site: Site, column: str) -> bytes:
     """The key of the hashes by which persons are found in several populations: those that one column's name tells apart. Other
     names are other identifiers, which nobody can compare."""
     return bytes.fromhex(site.keyed_hash(f"the persons of every population by {column}".encode()))
+
+
+def write_people(site: Site, policy: Policy, workspace: ReleaseWorkspace, source: str) -> list[str]:
+    """Write into the vault who is in the records that were ingested, and where values are swapped whose each record is; gives the
+    tables that say so."""
+    column = policy.person_column
+    if column is None:
+        return []
+    key, everywhere = person_key(site, policy.population), everywhere_key(site, column)
+    workspace.write_people(source, column, key, everywhere=everywhere)
+    if policy.swap is None:
+        return ["people"]
+    workspace.write_owners(source, column, key, everywhere=everywhere)
+    return ["people", "owners"]
 
 
 def find_person_column(registry: Registry, charge: Charge) -> str | None:

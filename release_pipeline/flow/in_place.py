@@ -1,27 +1,38 @@
-"""Releases whose records stay where their source has them: of each column the vault keeps the different cells and how many
-records have each, and tables of several columns are counted in the source."""
+"""The records of a release, as its stages read them: a copy in the vault; or the source itself, where all that is asked of them
+is counts. Then the vault keeps of each column the different cells and how many records have each, and tables of several columns
+are counted in the source."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute
 
 from release_pipeline.errors import Blocked, SourceError
-from release_pipeline.flow.content import content_of
-from release_pipeline.flow.reading import is_coded, read_values, typed_column
+from release_pipeline.flow.checkpoints import ReleaseCheckpoints
+from release_pipeline.flow.passed_stages import Ingested, Validated
+from release_pipeline.flow.reading import (
+    is_coded,
+    needed_columns,
+    number_records,
+    read_values,
+    release_filter,
+    typed_column,
+    typed_parts,
+)
 from release_pipeline.flow.site import Site
+from release_pipeline.flow.sources import open_source
 from release_pipeline.flow.spark_address import find_workers
 from release_pipeline.policy import Policy
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.stages.audit import ATTACKED_SAMPLE
-from release_pipeline.stages.column_table import select_cells
+from release_pipeline.stages.checks import Facts, match_header
+from release_pipeline.stages.column_table import PART, ColumnTable, CutTable, Parts, select_cells
 from release_pipeline.stages.counted import CountedInPlace, CountedRecords, Counting, DeliveredCells
 from release_pipeline.stages.entries import find_encoders
 from release_pipeline.stages.strategies import RECORD
@@ -32,7 +43,22 @@ from release_pipeline.store.source import SourceDoor
 from release_pipeline.store.vault import Engine, ReleaseWorkspace
 
 CELLS_OF = "cells_"  # what the names of tables of cells begin with
-_compute: Any = pyarrow.compute  # its functions are made at run time
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the vault has of records: tables, how many records there are, and what pins those that stay in their source."""
+
+    tables: list[str]
+    records: int
+    snapshot: str = ""
+
+
+def choose_columns(policy: Policy, source: SourceDoor, release: str) -> tuple[Columns, ReleaseFilter | None]:
+    """What is read of a source: the columns that the policy needs, and what tells the records of the release from others."""
+    names, _ = match_header(source.header, policy)
+    needed = {name: names[name] for name in needed_columns(policy) if name in names}
+    return needed, release_filter(policy, names, release)
 
 
 def find_place(
@@ -52,38 +78,64 @@ def find_place(
     return place if place is not None and all(COUNTED.fullmatch(place.kinds[name]) for name in counted) else None
 
 
-def content_of_tables(workspace: ReleaseWorkspace, tables: Sequence[str], snapshot: str) -> Any:
-    """The hashes of these tables, and what pins the records beside them."""
-    if not snapshot:
-        return content_of(workspace, *tables)
-    return [snapshot, {table: content_of(workspace, table) for table in tables}]
+def keep_records(
+    site: Site,
+    policy: Policy,
+    workspace: ReleaseWorkspace,
+    source: SourceDoor,
+    columns: Columns,
+    release: ReleaseFilter | None,
+) -> Kept:
+    """Let the vault have the records, or the cells of their columns where they stay in their source, and nothing of what it had
+    before."""
+    workspace.drop(["raw", "records", *(name for name in workspace.tables() if name.startswith(CELLS_OF))])
+    place = find_place(site, policy, workspace, source, columns, release)
+    if place is not None:
+        return _keep_cells(policy, workspace, place, source.name)
+    raw = workspace.ingest(source, columns, release=release, derive=policy.derived_before)
+    return Kept(["raw"], raw.count_records())
+
+
+def hash_tables(workspace: ReleaseWorkspace, tables: Sequence[str], snapshot: str) -> tuple[str, dict[str, dict[str, str]]]:
+    """What pins records in their source, and the hashes of these tables of the vault."""
+    return snapshot, {table: workspace.hash_table(table) for table in tables}
+
+
+def list_checked(ingested: Ingested) -> list[str]:
+    """The tables that have the records once they were checked."""
+    return [name for name in ingested.tables if name != "raw"] if ingested.snapshot else ["records"]
 
 
 def read_numbers(
-    policy: Policy, workspace: ReleaseWorkspace, source: str, snapshot: str, name: str
+    policy: Policy, workspace: ReleaseWorkspace, ingested: Ingested, name: str
 ) -> tuple[npt.NDArray[np.float64], IntArray | None]:
     """The numbers of a column as they came, and how many records have each where that may be more than one. In the records a
     column is as it came, but where codes stand beside the values."""
-    if snapshot:
+    if ingested.snapshot:
         table = _name_table(policy, name)
-        numbers, is_value = read_values(policy, name, workspace.cells(source, table))
+        numbers, is_value = read_values(policy, name, workspace.cells(ingested.source, table))
         return numbers[is_value], workspace.read(table, [TIMES]).column(0).to_numpy()[is_value]
     if is_coded(policy, name):
-        numbers, is_value = read_values(policy, name, workspace.raw(source))
+        numbers, is_value = read_values(policy, name, workspace.raw(ingested.source))
         return numbers[is_value], None
     return workspace.read("records", [name]).column(name).to_numpy(), None
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What the vault has of records that stay in their source: tables, how many records there are, and what pins them."""
-
-    tables: list[str]
-    records: int
-    snapshot: str
+def list_read_again(policy: Policy) -> list[str] | None:
+    """The columns that are read as they were delivered once the checks were judged; None where that may be any."""
+    if any(is_coded(policy, name) for name in policy.columns):
+        return None
+    return [] if policy.person_column is None else [policy.person_column]
 
 
-def keep_cells(policy: Policy, workspace: ReleaseWorkspace, place: RecordsInPlace, source: str) -> Kept:
+def stored_table(workspace: ReleaseWorkspace, name: str, columns: Sequence[str] | None = None) -> CutTable:
+    """A table of the vault, or some of its columns, which come some rows at a time."""
+    names = workspace.columns(name) if columns is None else tuple(columns)
+    slices = partial(workspace.slices, name, rows=PART)
+    return CutTable(names, workspace.count_rows(name), lambda column: workspace.read(name, [column]).column(0), slices)
+
+
+def _keep_cells(policy: Policy, workspace: ReleaseWorkspace, place: RecordsInPlace, source: str) -> Kept:
     """Count the cells of every column into tables of the vault. Whose records they are is in the table `raw`, as the source
     delivers it, until the checks have been judged. Refused where the source was changed meanwhile."""
     snapshot, tables, records = place.snapshot(), list[str](), set[int]()
@@ -93,7 +145,7 @@ def keep_cells(policy: Policy, workspace: ReleaseWorkspace, place: RecordsInPlac
             tables.append("raw")
             records.add(workspace.count_rows("raw"))
         else:
-            workspace.write(table := _name_table(policy, name), Batches(map(_even_out, place.count_cells(name))))
+            workspace.write(table := _name_table(policy, name), Batches(place.count_cells(name)))
             records.add(int(np.sum(workspace.read(table, [TIMES]).column(0).to_numpy())))
             tables.append(table)
     if len(records) > 1 or place.snapshot() != snapshot:
@@ -107,24 +159,29 @@ def refuse_changed(source: str) -> SourceError:
     return SourceError("the source was changed while it was read.", where=source, remedy=remedy)
 
 
-def _even_out(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """One zero and one NaN: an engine may give either of two that are equal, and these tables are hashed."""
-    cells = batch.column(0)
-    if not pa.types.is_floating(cells.type):
-        return batch
-    nan = pa.scalar(float("nan"), cells.type)
-    even = _compute.if_else(_compute.is_nan(cells), nan, _compute.add(cells, pa.scalar(0.0, cells.type)))
-    return pa.record_batch([even, batch.column(1)], schema=batch.schema)
-
-
-def list_tables(policy: Policy, workspace: ReleaseWorkspace, source: str, tables: Collection[str]) -> dict[str, RawTable]:
-    """By column the one of these tables of the vault that has its cells."""
+def open_tables(policy: Policy, workspace: ReleaseWorkspace, ingested: Ingested) -> dict[str, RawTable]:
+    """By column the table of the vault that has its cells, as they were delivered."""
     cells = {name: _name_table(policy, name) for name in policy.columns}
-    found = {name: workspace.cells(source, table) for name, table in cells.items() if table in tables}
-    if "raw" in tables:
-        raw = workspace.raw(source)
-        found |= dict.fromkeys(raw.kinds, raw)
-    return found
+    opened = {name: workspace.cells(ingested.source, table) for name, table in cells.items() if table in ingested.tables}
+    if "raw" in ingested.tables:
+        raw = workspace.raw(ingested.source)
+        opened |= dict.fromkeys(raw.kinds, raw)
+    return opened
+
+
+def write_records(
+    policy: Policy, workspace: ReleaseWorkspace, columns: Sequence[str], tables: Mapping[str, RawTable], facts: Facts
+) -> None:
+    """Write the table `records`: these columns as the policy types them, but one with entries that are not declared as it was
+    delivered, for the checks tell."""
+
+    def type_column(name: str) -> Any:
+        if name == RECORD:
+            return Parts(pa.int64(), partial(number_records, facts.records))
+        is_other = bool(facts.columns.get(name, {}).get("undeclared"))
+        return tables[name].categories(name) if is_other else typed_parts(policy, name, tables[name], facts.records)
+
+    workspace.write("records", ColumnTable((RECORD, *columns), facts.records, type_column))
 
 
 def _name_table(policy: Policy, name: str) -> str:
@@ -186,3 +243,16 @@ class Records:
         with open_table(self.place.sample(columns, ATTACKED_SAMPLE, self.key), self.source) as raw:
             typed: dict[str, Any] = {RECORD: pa.array(np.arange(raw.count_records(), dtype=np.int64))}
             return pa.table(typed | {name: typed_column(self.policy, name, raw) for name in columns})
+
+
+def open_records(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, validated: Validated) -> Records:
+    """The records that were validated; refused where the source has others by now."""
+    name, place = "", None
+    if validated.snapshot:
+        source = open_source(flow.site, flow.policy)
+        columns, release = choose_columns(flow.policy, source, flow.id.release)
+        name, place = source.name, find_place(flow.site, flow.policy, workspace, source, columns, release)
+    key = bytes.fromhex(flow.site.keyed_hash(f"sample of {flow.id}".encode()))
+    records = Records(flow.policy, workspace, name, place, validated.snapshot, key)
+    records.check(str(flow.id))
+    return records

@@ -20,23 +20,25 @@ from release_pipeline import __version__
 from release_pipeline.errors import Blocked, DataRefused, GateFailed, NotPassed
 from release_pipeline.flow.candidate import freeze
 from release_pipeline.flow.checkpoints import ReleaseCheckpoints
-from release_pipeline.flow.content import content_of, stored_table
 from release_pipeline.flow.evidence import read_evidence
 from release_pipeline.flow.exploring.origins import list_origins
 from release_pipeline.flow.exploring.runs import begin_run, charge_run, tell_stopped_runs
 from release_pipeline.flow.exploring.trials import WITHHELD, note_looks
-from release_pipeline.flow.exposure import everywhere_key, person_key
+from release_pipeline.flow.exposure import write_people
 from release_pipeline.flow.forecast import check_memory
 from release_pipeline.flow.gates import check_differencing, judge_before_charge, keep_refusal, show_refusal
 from release_pipeline.flow.in_place import (
-    CELLS_OF,
-    Records,
-    content_of_tables,
-    find_place,
-    keep_cells,
-    list_tables,
+    choose_columns,
+    hash_tables,
+    keep_records,
+    list_checked,
+    list_read_again,
+    open_records,
+    open_tables,
     read_numbers,
     refuse_changed,
+    stored_table,
+    write_records,
 )
 from release_pipeline.flow.passed_stages import PASSED, Audited, Ingested, Masked, Microaggregated, Suppressed, Validated
 from release_pipeline.flow.reading import (
@@ -45,13 +47,8 @@ from release_pipeline.flow.reading import (
     count_columns,
     count_releases,
     has_type,
-    is_coded,
-    needed_columns,
-    number_records,
     read_delivered,
     refuse,
-    release_filter,
-    typed_parts,
 )
 from release_pipeline.flow.reservation import Reservation, next_revision, reserve, reserved_secret
 from release_pipeline.flow.reviewing.page import AFTER_CHARGE, REPORT, render_report
@@ -90,7 +87,6 @@ from release_pipeline.stages.checks import (
     readable_without,
     round_up,
 )
-from release_pipeline.stages.column_table import ColumnTable, Parts
 from release_pipeline.stages.criteria import judge_criteria, list_criteria
 from release_pipeline.stages.expected_linkage import judge_linkage
 from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
@@ -166,30 +162,24 @@ class ReleaseFlow(ReleaseCheckpoints):
         names, checks = match_header(source.header, policy)
         refuse(source.name, [check for check in checks if not readable_without(check, policy)])
         outside = count_releases(policy, source, names) or NO_RELEASES
-        needed = {name: names[name] for name in needed_columns(policy) if name in names}
+        columns, release = choose_columns(policy, source, self.id.release)
         self.progress(f"ingesting {source.name}")
         origins = list_origins(self.site, policy.source)
         with self._workspace() as workspace:
             self.check_vaults(workspace)
             workspace.forget(["ingested", "validated"])
-            workspace.drop(["raw", "records", *(name for name in workspace.tables() if name.startswith(CELLS_OF))])
-            release, tables, snapshot = release_filter(policy, names, self.id.release), ["raw"], ""
-            if (place := find_place(self.site, policy, workspace, source, needed, release)) is not None:
-                kept = keep_cells(policy, workspace, place, source.name)
-                tables, records, snapshot = kept.tables, kept.records, kept.snapshot
-            else:
-                records = workspace.ingest(source, needed, release=release, derive=policy.derived_before).count_records()
-            read = content_of_tables(workspace, tables, snapshot)
+            kept = keep_records(self.site, policy, workspace, source, columns, release)
+            read = hash_tables(workspace, kept.tables, kept.snapshot)
             digest = self.site.keyed_hash(json.dumps(read).encode())
             begin_run(self.site, self.id, self._hash, digest=digest, origins=origins)
             if (source.written is not None or self._is_judged) and self._version_of(source) != delivered:
                 raise refuse_changed(source.name)
-            content: dict[str, Any] = {"records": records, "source": source.name, "header": list(source.header)}
-            content |= {"outside": outside, "delivered": delivered, "origins": origins, "snapshot": snapshot}
-            version = self._version([records, read])
-            self._write_checkpoint(workspace, Ingested, version, tables, **content)
+            content: dict[str, Any] = {"records": kept.records, "source": source.name, "header": list(source.header)}
+            content |= {"outside": outside, "delivered": delivered, "origins": origins, "snapshot": kept.snapshot}
+            version = self._version([kept.records, read])
+            self._write_checkpoint(workspace, Ingested, version, kept.tables, **content)
         self.probe.reached("ingested")
-        facts = {**self.show_rows(records), "columns_read": len(needed), "columns_in_source": len(source.header)}
+        facts = {**self.show_rows(kept.records), "columns_read": len(columns), "columns_in_source": len(source.header)}
         return StageResult("ingested", version, facts, source=delivered)
 
     def collect_checks(self) -> Counted:
@@ -199,23 +189,13 @@ class ReleaseFlow(ReleaseCheckpoints):
             checkpoint = self._previous(workspace, Ingested, check=True)
             self.progress("counting what the checks look at")
             with self.counting_refusals():
+                tables = open_tables(policy, workspace, checkpoint)
+                going_on = [name for name in policy.working_columns if name in tables and has_type(policy, name, tables[name])]
                 if checkpoint.snapshot:
-                    tables = list_tables(policy, workspace, checkpoint.source, checkpoint.tables)
                     facts = count_columns(policy, tables, checkpoint.records)
                 else:
-                    raw = workspace.raw(checkpoint.source)
-                    tables, facts = dict.fromkeys(raw.kinds, raw), collect_facts(policy, raw)
-                going_on = [name for name in policy.working_columns if name in tables and has_type(policy, name, tables[name])]
-
-                def type_column(name: str) -> Any:
-                    if name == RECORD:
-                        return Parts(pa.int64(), partial(number_records, facts.records))
-                    is_other = bool(facts.columns.get(name, {}).get("undeclared"))  # left as delivered; the checks tell
-                    raw = tables[name]
-                    return raw.categories(name) if is_other else typed_parts(policy, name, raw, facts.records)
-
-                if not checkpoint.snapshot:
-                    workspace.write("records", ColumnTable((RECORD, *going_on), facts.records, type_column))
+                    facts = collect_facts(policy, workspace.raw(checkpoint.source))
+                    write_records(policy, workspace, going_on, tables, facts)
                 _, header = match_header(checkpoint.header, policy)
                 releases = check_release_column(checkpoint.outside, policy)
                 checks = [*header, *releases, *check_roles(going_on, policy), *check_facts(facts, policy)]
@@ -230,7 +210,8 @@ class ReleaseFlow(ReleaseCheckpoints):
                         columns=columns,
                         derived=policy.derive.keys() & tables.keys(),
                     )
-                version = self._version([checkpoint.version, facts.records, self._content_of_records(workspace, checkpoint)])
+                content = hash_tables(workspace, list_checked(checkpoint), checkpoint.snapshot)
+                version = self._version([checkpoint.version, facts.records, content])
         noticed = [*notice(facts, policy), *notice_releases(checkpoint.outside, policy)]
         return Counted(tuple(checks), tuple(noticed), version, facts.records, columns)
 
@@ -252,9 +233,10 @@ class ReleaseFlow(ReleaseCheckpoints):
             self.record_blocked(" ".join((NOT_MET, *messages)), code=DataRefused.code)
             return StageResult("validated", "", {}, verdicts=tuple(verdicts))
         with self._workspace() as workspace:
-            checkpoint = self._previous(workspace, Ingested, check=True, read={"raw": self._read_again()})
-            content = self._content_of_records(workspace, checkpoint)
-            taken = take_clamping(policy, partial(read_numbers, policy, workspace, checkpoint.source, checkpoint.snapshot))
+            checkpoint = self._previous(workspace, Ingested, check=True, read={"raw": list_read_again(policy)})
+            tables = list_checked(checkpoint)
+            content = hash_tables(workspace, tables, checkpoint.snapshot)
+            taken = take_clamping(policy, partial(read_numbers, policy, workspace, checkpoint))
             noticed = [*counted.noticed, *notice_clamping(taken, policy)]
             if counted.version != self._version([checkpoint.version, checkpoint.records, content]):
                 raise NotPassed(
@@ -263,19 +245,12 @@ class ReleaseFlow(ReleaseCheckpoints):
                     remedy="Run the release from its start.",
                 )
             version = self._version([content])
-            tables = [name for name in checkpoint.tables if name != "raw"] if checkpoint.snapshot else ["records"]
             if isinstance(policy.person, Person):
-                column, key = policy.person.column, person_key(self.site, policy.population)
-                everywhere = everywhere_key(self.site, column)
                 self.progress("hashing whose records they are")
-                workspace.write_people(checkpoint.source, column, key, everywhere=everywhere)
-                tables.append("people")
-                if policy.swap is not None:
-                    workspace.write_owners(checkpoint.source, column, key, everywhere=everywhere)
-                    tables.append("owners")
+                tables += write_people(self.site, policy, workspace, checkpoint.source)
             workspace.drop(["raw"])
             workspace.forget(["ingested"])
-            cells = content[1] if checkpoint.snapshot else content  # what is simulated depends on them, not on a file's time
+            _, cells = content  # what is simulated depends on them, not on a file's time
             keyed = self.site.keyed_hash(json.dumps(cells).encode())
             passed = {verdict.family: len(verdict.checks) for verdict in verdicts}
             payload: dict[str, object] = {
@@ -301,13 +276,6 @@ class ReleaseFlow(ReleaseCheckpoints):
             words = (f"There are warnings, which reviewers see with the candidate. {WITHHELD}",)
         return StageResult("validated", version, facts, verdicts=tuple(verdicts), words=words)
 
-    def _read_again(self) -> list[str] | None:
-        """What `validate` reads of the raw records once they were judged; None where that may be any of it."""
-        policy = self.policy
-        if any(is_coded(policy, name) for name in policy.columns):
-            return None
-        return [] if policy.person_column is None else [policy.person_column]
-
     def microaggregate(self) -> StageResult:
         """Reserve the loss, then what is exact: clusters, sums and scales of every noise column, in the strategy's tables."""
         policy = self.policy
@@ -327,7 +295,7 @@ class ReleaseFlow(ReleaseCheckpoints):
                 raise NotPassed(what, where=str(self.id), remedy="Run the release from its start.")
             with self.counting_refusals():
                 check_differencing(self, workspace, list_statuses(self.site))
-                records = self._open_records(workspace, checkpoint)
+                records = open_records(self, workspace, checkpoint)
                 foreseen = judge_before_charge(self, records, checkpoint.content)
                 wanted = Reservation(policy, self.id, checkpoint.records, checkpoint.version, checkpoint.origins)
                 tell_stopped_runs(self.site, self.id, self._hash)
@@ -378,7 +346,7 @@ class ReleaseFlow(ReleaseCheckpoints):
                 self.record_drawn(drawn.version)
                 return self._masked(drawn)
             secret = reserved_secret(self.site, policy, self.id, source=checkpoint.input)
-            records = self._open_records(workspace, self._previous(workspace, Validated))
+            records = open_records(self, workspace, self._previous(workspace, Validated))
             strategy, context = find_strategy(policy, counting=records.counting), self._context(checkpoint.input)
             measured = strategy.measure(records.read, secret=secret, context=context, progress=self.progress)
             records.check(str(self.id))  # margins do not tell of entries that changed places
@@ -390,7 +358,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             table = strategy.mask(records.read, secret=secret, context=context, progress=self.progress)
             workspace.write(MASKED, table)
             tables = [MASKED, *measured]
-            version = self._version([content_of(workspace, name) for name in tables])
+            version = self._version([workspace.hash_table(name) for name in tables])
             drawn = self._write_checkpoint(workspace, Masked, version, tables, input=checkpoint.input, records=table.num_rows)
             self.probe.reached("the noise is drawn, not yet committed")
         self.probe.reached("the masked table is committed")
@@ -450,7 +418,7 @@ class ReleaseFlow(ReleaseCheckpoints):
                 released = stored_table(workspace, suppressed.table)
                 blocks = None if policy.swap is None else read_blocks(workspace.read, released.column(RECORD).to_numpy())
                 groups = measure_groups(released, policy, blocks)
-                records = self._open_records(workspace, self._previous(workspace, Validated))
+                records = open_records(self, workspace, self._previous(workspace, Validated))
                 strategy = find_strategy(policy, counting=records.counting)
                 figures = strategy.audit(records.read, released, groups=groups, streams=streams, progress=self.progress)
                 figures |= {"suppressed": suppressed.figures}
@@ -535,25 +503,6 @@ class ReleaseFlow(ReleaseCheckpoints):
             for stage in (self.microaggregate, self.mask, self.suppress, self.audit):
                 stage()
             return self.freeze()
-
-    def _content_of_records(self, workspace: ReleaseWorkspace, ingested: Ingested) -> Any:
-        """The hashes of the records, or of their cells where they stay in their source."""
-        if not ingested.snapshot:
-            return content_of(workspace, "records")
-        return content_of_tables(workspace, [name for name in ingested.tables if name != "raw"], ingested.snapshot)
-
-    def _open_records(self, workspace: ReleaseWorkspace, validated: Validated) -> Records:
-        """The records that were validated; refused where the source has others by now."""
-        source, place = self._source() if validated.snapshot else None, None
-        if source is not None:
-            names, _ = match_header(source.header, self.policy)
-            needed = {name: names[name] for name in needed_columns(self.policy) if name in names}
-            release = release_filter(self.policy, names, self.id.release)
-            place = find_place(self.site, self.policy, workspace, source, needed, release)
-        key = bytes.fromhex(self.site.keyed_hash(f"sample of {self.id}".encode()))
-        records = Records(self.policy, workspace, "" if source is None else source.name, place, validated.snapshot, key)
-        records.check(str(self.id))
-        return records
 
     def _evidence(
         self, facts: Mapping[str, Any], audited: Audited, clusters: Microaggregated, validated: Validated

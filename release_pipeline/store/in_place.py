@@ -3,6 +3,8 @@ counted, and compared before anything else is read of them."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +18,7 @@ import pyarrow as pa
 from release_pipeline.policy.scalars import OURS
 from release_pipeline.privacy.unclaimed import make_random
 from release_pipeline.store.connections import open_memory, read_batches, source_errors
-from release_pipeline.store.fingerprints import digest_batches
+from release_pipeline.store.fingerprints import hash_columns
 from release_pipeline.store.loading import Columns, ReleaseFilter, choose_columns
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.sql import Identifier, statement
@@ -101,7 +103,8 @@ class RelationInPlace:
     def snapshot(self) -> str:
         """See `RecordsInPlace`."""
         with source_errors(self._name):
-            return digest_batches(self._read(self._records))
+            hashes = hash_columns(self._read(self._records))
+        return hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()
 
     def count_cells(self, column: str) -> Iterator[pa.RecordBatch]:
         """See `RecordsInPlace`."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import duckdb
 import numpy as np
@@ -19,8 +19,9 @@ from release_pipeline.privacy.grid import IntArray
 from release_pipeline.store.beside import BesideRooms, read_note, write_note
 from release_pipeline.store.connections import open_database, read_batches, remove_spilled, source_errors, transaction
 from release_pipeline.store.exposed import Sums, add_identities, sum_charged, sum_exposed_in
+from release_pipeline.store.fingerprints import hash_columns
 from release_pipeline.store.folders import make_vault
-from release_pipeline.store.in_place import TIMES, CountPart, RecordsInPlace, RelationInPlace
+from release_pipeline.store.in_place import TIMES, CountPart, RecordsInPlace, RelationInPlace, give_one
 from release_pipeline.store.in_place_sql import open_in_place as open_in_postgres
 from release_pipeline.store.memory import DATABASE
 from release_pipeline.store.people import PERSON, as_arrow, as_rows, insert_people, list_pads, sort_people
@@ -31,7 +32,6 @@ from release_pipeline.store.spark import SparkAddress, SparkFiles, SparkSource, 
 from release_pipeline.store.sql import statement
 
 _BATCH = 1 << 17  # records that are counted together
-Fingerprint: TypeAlias = Callable[[Any, int, Callable[[], Iterator[Any]]], str]  # of a column's type, rows and parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class ReleaseWorkspace(BesideRooms):
         super().__init__(connection)
         self._folder = folder  # of files without a name
         self._memory = memory
-        self._contents: dict[str, dict[str, str]] = {}
+        self._hashes: dict[str, dict[str, str]] = {}  # of columns, by table
         self._stored: dict[str, tuple[str, ...]] | None = None  # the columns of each table
         self._opened = opened or ExitStack()  # what is open as long as this is
 
@@ -190,17 +190,13 @@ class ReleaseWorkspace(BesideRooms):
             relation = relation.filter(duckdb.ColumnExpression(column) == duckdb.ConstantExpression(text))
         return relation.select(*expressions).to_arrow_table()
 
-    def content(self, name: str, fingerprint: Fingerprint, columns: Sequence[str] | None = None) -> Mapping[str, str]:
-        """The fingerprint of each column of the table `name`, or of some, made once until the table is written anew."""
-        known, rows = self._contents.setdefault(name, {}), self.count_rows(name)
-        wanted = sorted(self.columns(name) if columns is None else columns)
-        for column in self._check(name, [column for column in wanted if column not in known]):
-            relation = self._connection.table(name).select(duckdb.ColumnExpression(column))
-
-            def read(relation: duckdb.DuckDBPyRelation = relation) -> Iterator[Any]:
-                return (batch.column(0) for batch in read_batches(relation.to_arrow_reader(_BATCH)))
-
-            known[column] = fingerprint(relation.to_arrow_reader(1).schema.field(0).type, rows, read)
+    def hash_table(self, name: str, columns: Sequence[str] | None = None) -> dict[str, str]:
+        """The digest of each column of the table `name`, or of some, made once until the table is written anew."""
+        wanted, known = sorted(self.columns(name) if columns is None else columns), self._hashes.setdefault(name, {})
+        new = [duckdb.ColumnExpression(column) for column in self._check(name, wanted) if column not in known]
+        if new:
+            reader = self._connection.table(name).select(*new).to_arrow_reader(_BATCH)
+            known |= hash_columns(give_one(read_batches(reader), reader.schema))
         return {column: known[column] for column in wanted}
 
     def tables(self) -> set[str]:
@@ -274,7 +270,7 @@ class ReleaseWorkspace(BesideRooms):
     def _drop(self, name: str) -> None:
         if self._find_stored().pop(name, None) is not None:
             self._connection.execute(statement("stages/drop_table", table=name))
-        self._contents.pop(name, None)
+        self._hashes.pop(name, None)
 
 
 ROOMS = RLock()

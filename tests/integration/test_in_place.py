@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from release_pipeline.errors import Blocked, DataRefused, SourceError
-from release_pipeline.flow import in_place, release
+from release_pipeline.flow import in_place
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.secret_files import Probe
@@ -74,7 +73,7 @@ def test_counts_and_rows_are_those_of_a_copy(
     """For one secret; and no table has a record, nor a person's name."""
     lying = go(make(tmp_path / "lying", source=source))
     with monkeypatch.context() as patched:
-        patched.setattr(release, "find_place", lambda *_: None)
+        patched.setattr(in_place, "find_place", lambda *_: None)
         copied = go(make(tmp_path / "copied", source=source))
     assert "records" in copied
     assert not {"records", "raw"} & set(lying)
@@ -138,7 +137,7 @@ def test_what_is_refused_of_a_copy_is_refused_in_place(
         tiny = make(tmp_path / f"site{copies}")
         deliver(tiny, **spoilt)
         if copies:
-            monkeypatch.setattr(release, "find_place", lambda *_: None)
+            monkeypatch.setattr(in_place, "find_place", lambda *_: None)
         with pytest.raises(DataRefused) as caught:
             tiny.flow().run()
         said.append(caught.value.findings)
@@ -213,21 +212,8 @@ def test_cells_of_an_earlier_policy_are_gone(tmp_path: Path, monkeypatch: pytest
     assert {name for name in go(tiny, 2) if name.startswith("cells_")} == {f"cells_{number}" for number in (3, 4, 5, 6)}
     tiny.write_policy(**{**PARTS, "source": PARQUET, "columns": COLUMNS.replace(drop, "") + "\n" + drop.rstrip()})
     assert {name for name in go(tiny, 2) if name.startswith("cells_")} == {f"cells_{number}" for number in (2, 3, 4, 5)}
-    monkeypatch.setattr(release, "find_place", lambda *_: None)
+    monkeypatch.setattr(in_place, "find_place", lambda *_: None)
     assert not [name for name in go(tiny, 1) if name.startswith("cells_")]
-
-
-def test_one_zero_and_one_nan_are_kept() -> None:
-    """Which of two that are equal an engine gives may be chance, and what is kept is hashed."""
-    odd = np.array([0x7FF8000000000001], dtype=np.uint64).view(np.float64)[0]
-    for kind in (pa.float64(), pa.float32()):
-        cells = pa.array([-0.0, odd, None, 1.5], kind)
-        even = in_place._even_out(pa.record_batch([cells, pa.array([1, 2, 3, 4])], names=["a", "times"])).column(0)
-        plain = pa.array([0.0, float("nan"), None, 1.5], kind, from_pandas=False)
-        assert even.buffers()[1].to_pybytes()[:8] == plain.buffers()[1].to_pybytes()[:8]
-        assert even.null_count == 1
-        assert np.signbit(even[0].as_py()) == np.False_
-        assert even[1].as_py() != even[1].as_py()
 
 
 def test_a_source_that_changes_while_cells_are_counted_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from release_pipeline.errors import ReleasePipelineError, SourceError, StoreError
-from release_pipeline.flow import release
+from release_pipeline.flow import in_place
 from release_pipeline.privacy.counting import GroupsOfEntries, plan_tables
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.stages.batches import pack_counts
@@ -258,7 +258,7 @@ def test_a_release_that_spark_counts_is_the_one_of_a_copy(
     session = spark._connect(server.url, f"{there.home / 'site.yaml'}: spark")
     session.read.parquet(str(there.home / "people.parquet")).write.mode("overwrite").saveAsTable("folk")
     found = go(there)
-    monkeypatch.setattr(release, "find_place", lambda *_: None)
+    monkeypatch.setattr(in_place, "find_place", lambda *_: None)
     known = go(copied)
     assert "records" in known
     assert not {"records", "raw"} & set(found)

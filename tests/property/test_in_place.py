@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from release_pipeline.privacy.counting import Encoder, GroupsOfEntries, NumberEncoder, plan_tables
 from release_pipeline.stages.batches import NumberCells
 from release_pipeline.stages.counted import CountedInPlace, DeliveredCells
-from release_pipeline.store.fingerprints import digest_batches
+from release_pipeline.store.fingerprints import hash_columns
 from release_pipeline.store.in_place import TIMES, RelationInPlace
+from release_pipeline.store.vault import open_workspace
 
 SIZE = 11  # entries of every column
 
@@ -102,16 +109,77 @@ def test_a_sample_takes_each_record_as_often() -> None:
 
 
 def test_a_digest_tells_of_every_cell_however_records_are_cut() -> None:
-    """Another cell, one that is missing, 0 for one that is missing, texts cut elsewhere: another digest."""
+    """Another cell, one that is missing, 0 for one that is missing, texts cut elsewhere, fewer cells: another digest."""
     records = pa.table({"a": pa.array([1.0, 0.0, None, 4.0]), "b": ["x", "yz", None, ""]})
-    known = digest_batches(records.to_batches())
-    assert known == digest_batches(records.to_batches(1)) == digest_batches(records.to_batches(3))
-    others = [
-        {"a": pa.array([1.0, 0.0, 0.0, 4.0]), "b": ["x", "yz", None, ""]},
-        {"a": pa.array([1.0, None, 0.0, 4.0]), "b": ["x", "yz", None, ""]},
-        {"a": pa.array([1.0, 0.0, None, 4.0]), "b": ["xy", "z", None, ""]},
-        {"a": pa.array([1.0, 0.0, None, 4.0]), "b": ["x", "yz", "", None]},
-        {"a": pa.array([1.0, 0.0, None, 4.0]), "c": ["x", "yz", None, ""]},
-        {"a": pa.array([0.0, 1.0, None, 4.0]), "b": ["x", "yz", None, ""]},
-    ]
-    assert all(known != digest_batches(pa.table(other).to_batches()) for other in others)
+    known = hash_columns(records.to_batches())
+    assert known == hash_columns(records.to_batches(1)) == hash_columns(records.to_batches(3))
+    others = {
+        "a": ([1.0, 0.0, 0.0, 4.0], [1.0, None, 0.0, 4.0], [0.0, 1.0, None, 4.0], [1.0, 0.0, 4.0], [1.0, 0.0, None]),
+        "b": (
+            *(["xy", "z", None, ""], ["x", "yz", "", None], ["x", None, "yz", ""], ["x", "yz", ""], ["x", "yz", None]),
+            ["x", "yz\0", None, ""],
+        ),
+    }
+    for name, columns in others.items():
+        hashes = [hash_columns(pa.table({name: column}).to_batches())[name] for column in columns]
+        assert len({known[name], *hashes}) == len(hashes) + 1
+
+
+def test_a_digest_is_of_the_type() -> None:
+    """The same number, missing cell or text of another type is another cell."""
+    kinds = (pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string(), pa.binary(), pa.bool_(), pa.date32())
+    for cells in ([], [None]):
+        assert len({hash_columns([pa.record_batch({"a": pa.array(cells, kind)})])["a"] for kind in kinds}) == len(kinds)
+    moments = pa.array([0, None, 5], pa.timestamp("us"))
+    here, there = (pa.record_batch({"a": moments.cast(pa.timestamp("us", zone))}) for zone in ("UTC", "America/New_York"))
+    assert hash_columns([here]) == hash_columns([there]) != hash_columns([pa.record_batch({"a": moments})])
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
+def test_equal_numbers_have_one_digest(kind: pa.DataType) -> None:
+    """Which of two that are equal an engine gives may be chance."""
+    odd = np.array([0x7FF8000000000001], dtype=np.uint64).view(np.float64)[0]
+    hashes = [hash_columns([pa.record_batch({"a": pa.array([*two, None, 1.5], kind)})]) for two in ([-0.0, odd], [0.0, np.nan])]
+    assert hashes[0] == hashes[1]
+    assert hashes[0] != hash_columns([pa.record_batch({"a": pa.array([0.0, 0.0, None, 1.5], kind)})])
+
+
+_CELLS = {
+    pa.float64(): st.floats(),
+    pa.int16(): st.integers(-(2**15), 2**15 - 1),
+    pa.string(): st.text(max_size=3),
+}
+
+
+@given(st.data())
+def test_two_columns_have_one_digest_where_their_cells_are_the_same(data: st.DataObject) -> None:
+    """However both are cut; a missing cell is as no other."""
+    kind = data.draw(st.sampled_from(list(_CELLS)))
+    columns = [data.draw(st.lists(st.none() | _CELLS[kind], max_size=4)) for _ in range(2)]
+    sizes = [data.draw(st.integers(1, 5)) for _ in range(2)]
+    first, second = (
+        hash_columns([*pa.table({"a": pa.array(cells, kind)}).to_batches(size), pa.record_batch({"a": pa.array([], kind)})])
+        for cells, size in zip(columns, sizes, strict=True)
+    )
+    plain = [[cell if cell is None else "nan" if cell != cell else cell for cell in cells] for cells in columns]
+    assert (first == second) == (plain[0] == plain[1])
+
+
+def test_the_same_cells_have_one_digest_wherever_they_lie(tmp_path: Path) -> None:
+    """A copy in the vault, Parquet and a table of DuckDB; read by one thread or several."""
+    count = 300_000
+    numbers = np.arange(count, dtype=np.float64)
+    records = pa.table({"a": pa.array(numbers, mask=numbers % 7 == 0), "b": pa.array(np.arange(count).astype(str), pa.string())})
+    known = hash_columns(records.to_batches())
+    pyarrow.parquet.write_table(records, tmp_path / "people.parquet", row_group_size=70_000)
+    for threads in (1, 3):
+        with open_workspace(tmp_path / f"vault{threads}", "folk", "people/1/r1") as room:
+            room.write("records", records)
+            assert room.hash_table("records") == known
+        connection = duckdb.connect(config={"threads": threads})
+        connection.from_arrow(records).create("records")
+        snapshots = {
+            RelationInPlace("a test", relation, {"a": "a", "b": "b"}, None).snapshot()
+            for relation in (connection.read_parquet(str(tmp_path / "people.parquet")), connection.table("records"))
+        }
+        assert snapshots == {hashlib.sha256(json.dumps(known).encode()).hexdigest()}

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 
 from release_pipeline.errors import StoreError
-from release_pipeline.flow.content import content_of
 from release_pipeline.store.exposed import Sums
 from release_pipeline.store.vault import ReleaseWorkspace, open_workspace
 
@@ -56,17 +55,28 @@ def test_what_is_read_is_what_was_written(room: ReleaseWorkspace) -> None:
 
 
 def test_a_table_that_was_written_anew_is_read_anew(room: ReleaseWorkspace) -> None:
-    before = room.read("records"), dict(content_of(room, "records"))
+    before = room.read("records"), room.hash_table("records")
     room.write("records", OTHER)
     assert room.read("records").equals(OTHER)
-    assert content_of(room, "records") != before[1]
+    assert room.hash_table("records") != before[1]
     room.write("records", SMALL)
-    assert dict(content_of(room, "records")) == before[1]
+    assert room.hash_table("records") == before[1]
     room.drop(["records"])
     with pytest.raises(StoreError, match="no table 'records'"):
         room.read("records")
     with pytest.raises(StoreError, match="no table 'records'"):
-        content_of(room, "records")
+        room.hash_table("records")
+
+
+def test_moments_have_one_hash_wherever_the_machine_stands(room: ReleaseWorkspace) -> None:
+    """A stage that reads records sets the zone, one that only compares them does not."""
+    room.write("raw", pa.table({"seen": pa.array([0, None], pa.timestamp("us", "UTC"))}))
+    hashes = set[str]()
+    for zone in ("Asia/Tokyo", "America/New_York", "UTC"):
+        room._connection.execute(f"SET TimeZone = '{zone}'")  # pyright: ignore[reportPrivateUsage]
+        room._hashes.clear()  # pyright: ignore[reportPrivateUsage]
+        hashes |= set(room.hash_table("raw").values())
+    assert len(hashes) == 1
 
 
 KEYS = b"k" * 32, b"e" * 32
