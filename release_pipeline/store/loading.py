@@ -14,6 +14,22 @@ Columns: TypeAlias = Mapping[str, str]  # the name wanted -> the name in the sou
 ReleaseFilter: TypeAlias = tuple[str, str]  # the column of the source, and the text that it must have
 
 
+class OfServer:
+    """What is the same of every source that a server has: nothing but reading it shows whether it was changed."""
+
+    __slots__ = ()
+
+    @property
+    def stamp(self) -> str:
+        """See `SourceDoor`."""
+        return ""
+
+    @property
+    def written(self) -> float | None:
+        """See `SourceDoor`."""
+        return None
+
+
 def list_columns(columns: Columns, release: ReleaseFilter | None) -> list[str]:
     """The columns of the source that are read, the one that tells releases apart among them."""
     return list(dict.fromkeys([*columns.values(), *([release[0]] if release is not None else [])]))

@@ -11,7 +11,7 @@ import duckdb
 
 from release_pipeline.errors import SourceError
 from release_pipeline.store.connections import source_errors
-from release_pipeline.store.loading import Columns, ReleaseFilter, create_raw, select_columns
+from release_pipeline.store.loading import Columns, OfServer, ReleaseFilter, create_raw, select_columns
 from release_pipeline.store.sql import Qualified, Subquery, statement
 
 _NOT_READ = {  # what is said of each where the server refuses
@@ -21,7 +21,7 @@ _NOT_READ = {  # what is said of each where the server refuses
 
 
 @dataclass(frozen=True, slots=True)
-class PostgresSource:
+class PostgresSource(OfServer):
     """A table or query in Postgres. The address may hold a password: it is in no message, and neither is the query."""
 
     address: str
@@ -32,16 +32,6 @@ class PostgresSource:
     def name(self) -> str:
         """The table."""
         return name_of(self.table)
-
-    @property
-    def stamp(self) -> str:
-        """See `SourceDoor`."""
-        return ""
-
-    @property
-    def written(self) -> float | None:
-        """See `SourceDoor`."""
-        return None
 
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
         """See `SourceDoor`. The records of a query come in whatever order the server's plan has, which may be another next time:

@@ -10,7 +10,7 @@ import csv
 import hashlib
 import io
 import re
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,7 +32,7 @@ from release_pipeline.store.postgres import find_postgres
 from release_pipeline.store.raw import RawTable, create_macros
 from release_pipeline.store.sql import Qualified, statement
 from release_pipeline.store.survey_files import ENDINGS as SURVEYS
-from release_pipeline.store.survey_files import SurveySource, changed_at, open_survey
+from release_pipeline.store.survey_files import SurveySource, changed_at, open_survey, stamp_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,7 +100,10 @@ class FileSource:
     @property
     def stamp(self) -> str:
         """See `SourceDoor`."""
-        return _stamp(self.path) if not self.parts else _stamp_all(self.parts)
+        if not self.parts:
+            return stamp_file(self.path, self.name)
+        stamps = [(path.name, stamp_file(path, self.said or str(path))) for path in self.parts]
+        return hashlib.sha256(repr(stamps).encode()).hexdigest()
 
     @property
     def written(self) -> float | None:
@@ -153,7 +156,7 @@ class DuckdbSource:
     @property
     def stamp(self) -> str:
         """See `SourceDoor`."""
-        return _stamp(self.path)
+        return stamp_file(self.path, self.name)
 
     @property
     def written(self) -> float | None:
@@ -173,17 +176,6 @@ class DuckdbSource:
             with source_errors(self.name):
                 create_macros(connection)
             yield connection.table(self.table)
-
-
-def _stamp(path: Path) -> str:
-    with source_errors(path):
-        known = path.stat()
-    return f"{known.st_size} {known.st_mtime_ns} {known.st_ino}"
-
-
-def _stamp_all(paths: Iterable[Path]) -> str:
-    stamps = [(path.name, _stamp(path)) for path in paths]
-    return hashlib.sha256(repr(stamps).encode()).hexdigest()
 
 
 def find_source(
@@ -247,7 +239,7 @@ def find_file(path: Path, *, expected: frozenset[str], vault: Path | None = None
     ending, packing = read_ending(path.name, where=str(path))
     if ending in SURVEYS:
         place = str(path.absolute())
-        header = _read_survey_header(place, _stamp(path), lambda: _open_survey(path, ending, str(path)).header)
+        header = _read_survey_header(place, stamp_file(path, place), lambda: _open_survey(path, ending, str(path)).header)
         return SurveySource(path, ending, header)
     try:
         with path.open("rb") as file:

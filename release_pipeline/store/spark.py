@@ -30,7 +30,7 @@ from release_pipeline.privacy.unclaimed import make_random
 from release_pipeline.store import spark_tasks as tasks
 from release_pipeline.store.connections import open_memory, read_batches, source_errors
 from release_pipeline.store.in_place import COUNTED, TIMES, CountPart, give_one
-from release_pipeline.store.loading import Columns, ReleaseFilter, create_raw, list_columns
+from release_pipeline.store.loading import Columns, OfServer, ReleaseFilter, create_raw, list_columns
 from release_pipeline.store.spark_tasks import Piece, Selection, Work
 from release_pipeline.store.sql import statement
 
@@ -330,7 +330,7 @@ class SparkTable(_OnSpark):
 
 
 @dataclass(frozen=True, slots=True)
-class SparkSource:
+class SparkSource(OfServer):
     """A table or view of Spark's catalogue as a source."""
 
     spark: SparkAddress
@@ -341,16 +341,6 @@ class SparkSource:
     def name(self) -> str:
         """The table."""
         return f"Spark table {self.table}"
-
-    @property
-    def stamp(self) -> str:
-        """See `SourceDoor`."""
-        return ""
-
-    @property
-    def written(self) -> float | None:
-        """See `SourceDoor`."""
-        return None
 
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
         """See `SourceDoor`. Records come in whatever order Spark has them: they are sorted."""

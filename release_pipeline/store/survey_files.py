@@ -74,9 +74,7 @@ class SurveySource:
     @property
     def stamp(self) -> str:
         """See `SourceDoor`."""
-        with source_errors(self.name):
-            known = self.path.stat()
-        return f"{known.st_size} {known.st_mtime_ns} {known.st_ino}"
+        return stamp_file(self.path, self.name)
 
     @property
     def written(self) -> float | None:
@@ -96,6 +94,13 @@ class SurveySource:
             create_raw(into.from_arrow(stream.schema.empty_table()), columns, release)
             for batch in stream:
                 append_raw(into.from_arrow(pa.Table.from_batches([batch])), columns, release)
+
+
+def stamp_file(path: Path, name: str) -> str:
+    """Changes when a file is written, or another is put in its place. `name`: how messages call it."""
+    with source_errors(name):
+        known = path.stat()
+    return f"{known.st_size} {known.st_mtime_ns} {known.st_ino}"
 
 
 def changed_at(path: Path) -> float:
