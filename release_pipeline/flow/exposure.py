@@ -1,7 +1,7 @@
 """What the same people were exposed to, person by person, and whether two releases differ by too few of them. Confidential.
 
-People are keyed hashes in the vault (HMAC-SHA256, cut to 128 bits): those of every release that was charged. What is told outside
-is the worst case, which the ledger has from declared facts alone: as if the same person had been in every release.
+People are keyed hashes in the vault (AES of HMAC-SHA256, cut to 128 bits): those of every release that was charged. What is told
+outside is the worst case, which the ledger has from declared facts alone: as if the same person had been in every release.
 """
 
 from __future__ import annotations
@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from release_pipeline.flow.policies import policy_of
 from release_pipeline.flow.site import Site
-from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import LOSSES, Account, format_amount
 from release_pipeline.privacy.catalogue import find_definition
 from release_pipeline.privacy.catalogue.definitions import ZCDP
@@ -21,34 +19,6 @@ from release_pipeline.privacy.figures import count_of
 from release_pipeline.store.exposed import open_everybody, open_exposed
 from release_pipeline.store.ledger import Charge, list_charges
 from release_pipeline.store.registry import Registry
-
-if TYPE_CHECKING:
-    from release_pipeline.store.vault import ReleaseWorkspace  # with large libraries, which commands do without
-
-
-def person_key(site: Site, population: str) -> bytes:
-    """The key of the hashes of a population's persons."""
-    return bytes.fromhex(site.keyed_hash(f"the persons of {population}".encode()))
-
-
-def everywhere_key(site: Site, column: str) -> bytes:
-    """The key of the hashes by which persons are found in several populations: those that one column's name tells apart. Other
-    names are other identifiers, which nobody can compare."""
-    return bytes.fromhex(site.keyed_hash(f"the persons of every population by {column}".encode()))
-
-
-def write_people(site: Site, policy: Policy, workspace: ReleaseWorkspace, source: str) -> list[str]:
-    """Write into the vault who is in the records that were ingested, and where values are swapped whose each record is; gives the
-    tables that say so."""
-    column = policy.person_column
-    if column is None:
-        return []
-    key, everywhere = person_key(site, policy.population), everywhere_key(site, column)
-    workspace.write_people(source, column, key, everywhere=everywhere)
-    if policy.swap is None:
-        return ["people"]
-    workspace.write_owners(source, column, key, everywhere=everywhere)
-    return ["people", "owners"]
 
 
 def find_person_column(registry: Registry, charge: Charge) -> str | None:

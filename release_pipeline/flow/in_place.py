@@ -38,6 +38,7 @@ from release_pipeline.stages.entries import find_encoders
 from release_pipeline.stages.strategies import RECORD
 from release_pipeline.store.in_place import COUNTED, TIMES, Batches, RecordsInPlace, open_table
 from release_pipeline.store.loading import Columns, ReleaseFilter
+from release_pipeline.store.people import PersonKeys
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import SourceDoor
 from release_pipeline.store.vault import Engine, ReleaseWorkspace
@@ -126,6 +127,28 @@ def list_read_again(policy: Policy) -> list[str] | None:
     if any(is_coded(policy, name) for name in policy.columns):
         return None
     return [] if policy.person_column is None else [policy.person_column]
+
+
+def list_person_keys(site: Site, population: str, column: str) -> PersonKeys:
+    """The keys of the hashes of a population's persons, and of those by which persons are found in several populations: if one
+    column's name tells them apart. Other names are other identifiers, which nobody can compare."""
+    purposes = ("persons", f"the persons of {population}", f"the persons of every population by {column}")
+    first, of_population, everywhere = (bytes.fromhex(site.keyed_hash(purpose.encode())) for purpose in purposes)
+    return PersonKeys(first, of_population, everywhere)
+
+
+def write_people(site: Site, policy: Policy, workspace: ReleaseWorkspace, source: str) -> list[str]:
+    """Write into the vault who is in the records that were ingested, and where values are swapped whose each record is; gives the
+    tables that say so."""
+    column = policy.person_column
+    if column is None:
+        return []
+    keys = list_person_keys(site, policy.population, column)
+    workspace.write_people(source, column, keys)
+    if policy.swap is None:
+        return ["people"]
+    workspace.write_owners(source, column, keys)
+    return ["people", "owners"]
 
 
 def stored_table(workspace: ReleaseWorkspace, name: str, columns: Sequence[str] | None = None) -> CutTable:

@@ -24,7 +24,6 @@ from release_pipeline.flow.evidence import read_evidence
 from release_pipeline.flow.exploring.origins import list_origins
 from release_pipeline.flow.exploring.runs import begin_run, charge_run, tell_stopped_runs
 from release_pipeline.flow.exploring.trials import WITHHELD, note_looks
-from release_pipeline.flow.exposure import write_people
 from release_pipeline.flow.forecast import check_memory
 from release_pipeline.flow.gates import check_differencing, judge_before_charge, keep_refusal, show_refusal
 from release_pipeline.flow.in_place import (
@@ -38,6 +37,7 @@ from release_pipeline.flow.in_place import (
     read_numbers,
     refuse_changed,
     stored_table,
+    write_people,
     write_records,
 )
 from release_pipeline.flow.passed_stages import PASSED, Audited, Ingested, Masked, Microaggregated, Suppressed, Validated

@@ -11,6 +11,7 @@ import math
 import os
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -20,6 +21,7 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from release_pipeline.errors import StoreError, is_full, spill_full
 
@@ -30,19 +32,31 @@ _TOGETHER = 1 << 19  # rows that are sorted together, as a rule
 _OF_ROOT = 64  # where there are very many, so many times their root: else there would be as many parts as rows in each
 
 
-def list_pads(population: bytes, everywhere: bytes) -> dict[str, bytes]:
-    """The pads of HMAC-SHA256 under the key of a population and under that of all, as stages/read_persons names them."""
-    pads: dict[str, bytes] = {}
-    for ending, key in (("", population), ("_everywhere", everywhere)):
-        padded = key.ljust(_BLOCK, b"\0")
-        for name, mask in (("inner", 0x36), ("outer", 0x5C)):
-            pads[name + ending] = bytes(byte ^ mask for byte in padded)
-    return pads
+@dataclass(frozen=True, slots=True)
+class PersonKeys:
+    """The keys of a person's two hashes: `first` of the HMAC that is taken of each once, `population` and `everywhere` of what is
+    made of it. Three keys, so that whoever has one of the two hashes of somebody cannot tell the other."""
+
+    first: bytes
+    population: bytes
+    everywhere: bytes
 
 
-def as_rows(hashes: pa.Array) -> Bytes:
-    """The hashes of persons that DuckDB made, one under the other."""
-    return np.frombuffer(b"".join(hashes.to_pylist()), dtype=np.uint8).reshape(-1, 2 * PERSON)
+def list_pads(key: bytes) -> dict[str, bytes]:
+    """The pads of HMAC-SHA256 under a key, as stages/read_persons names them."""
+    padded = key.ljust(_BLOCK, b"\0")
+    return {name: bytes(byte ^ mask for byte in padded) for name, mask in (("inner", 0x36), ("outer", 0x5C))}
+
+
+def hash_persons(hashes: pa.Array, *keys: bytes) -> Bytes:
+    """Of each person, whose HMAC DuckDB made, a hash under each of these keys, one beside the other: the HMAC as AES has it.
+
+    AES is a permutation: two persons are one under a key where they are one under another. Without the keys nobody can tell it
+    from a second HMAC but by two hashes that are the same, which one in 2^128 of two persons would have by chance.
+    """
+    blocks = np.frombuffer(b"".join(hashes.to_pylist()), dtype=np.uint8)
+    encrypted = [Cipher(algorithms.AES(key), modes.ECB()).encryptor().update(blocks.data) for key in keys]  # noqa: S305  see above
+    return np.hstack([np.frombuffer(each, dtype=np.uint8).reshape(-1, PERSON) for each in encrypted])
 
 
 def sort_people(hashed: Iterable[Bytes], most: int, folder: Path) -> Iterator[Bytes]:

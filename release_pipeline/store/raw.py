@@ -176,7 +176,7 @@ class RawTable:
         return self._column("stages/read_categories", column=column, entry=self.entry(column))
 
     def persons(self, column: str, pads: Mapping[str, bytes]) -> Iterator[pa.Array]:
-        """Whose record each is, as hashes under the keys with these pads, many at a time."""
+        """Whose record each is, as hashes under the key with these pads, many at a time."""
         self._prepare_persons(column)
         with source_errors(self._name):
             found = self._connection.sql(statement("stages/read_persons", person=self._person_of(column)), params=dict(pads))

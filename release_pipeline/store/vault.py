@@ -24,7 +24,7 @@ from release_pipeline.store.folders import make_vault
 from release_pipeline.store.in_place import TIMES, CountPart, RecordsInPlace, RelationInPlace, give_one
 from release_pipeline.store.in_place_sql import open_in_place as open_in_postgres
 from release_pipeline.store.memory import DATABASE
-from release_pipeline.store.people import PERSON, as_arrow, as_rows, insert_people, list_pads, sort_people
+from release_pipeline.store.people import PersonKeys, as_arrow, hash_persons, insert_people, list_pads, sort_people
 from release_pipeline.store.postgres import PostgresSource
 from release_pipeline.store.raw import RawTable, create_macros
 from release_pipeline.store.source import Columns, DuckdbSource, FileSource, ReleaseFilter, SourceDoor, load_raw
@@ -142,19 +142,20 @@ class ReleaseWorkspace(BesideRooms):
         relation = self._connection.table("records").select(*expressions)
         return pa.Table.from_batches(list(function(read_batches(relation.to_arrow_reader(_BATCH)))))
 
-    def write_people(self, source_name: str, column: str, key: bytes, *, everywhere: bytes) -> None:
-        """Replace the table `people` by the persons of this column of `raw`, each once, as hashes under both keys and in the
-        order of the first: nobody sees them."""
+    def write_people(self, source_name: str, column: str, keys: PersonKeys) -> None:
+        """Replace the table `people` by the persons of this column of `raw`, each once, as hashes under two keys and in the order
+        of the first: nobody sees them."""
         self._drop("people")
         self._connection.execute(statement("stages/create_people"))
-        hashed = map(as_rows, self.raw(source_name).persons(column, list_pads(key, everywhere)))
+        persons = self.raw(source_name).persons(column, list_pads(keys.first))
+        hashed = (hash_persons(some, keys.population, keys.everywhere) for some in persons)
         insert_people(self._connection, sort_people(hashed, self._connection.table("raw").shape[0], self._folder))
         self._stored = None
 
-    def write_owners(self, source_name: str, column: str, key: bytes, *, everywhere: bytes) -> None:
+    def write_owners(self, source_name: str, column: str, keys: PersonKeys) -> None:
         """Replace the table `owners`: the person of each record, in their order, as the hash under the key of the population."""
-        batches = self.raw(source_name).persons(column, list_pads(key, everywhere))
-        hashed = [as_rows(batch)[:, :PERSON] for batch in batches]
+        persons = self.raw(source_name).persons(column, list_pads(keys.first))
+        hashed = [hash_persons(some, keys.population) for some in persons]
         self.write("owners", pa.table({"person": as_arrow(np.concatenate(hashed))}))
 
     def read_earlier_blocks(self, policy: str) -> IntArray:

@@ -48,6 +48,7 @@ OUTSIDE = {  # third-party modules each folder may import
             "fsspec",
             "pandas",
         ),
+        "cryptography",  # AES of the hashes of persons
         "httpx",  # servers that packages go to, and web hooks
     },
     "report": {"numpy", "pyarrow", "jinja2"},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import hmac
 import re
 import shutil
@@ -14,9 +13,11 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from release_pipeline.errors import GateFailed
-from release_pipeline.flow.exposure import Exposure, person_key, read_exposure
+from release_pipeline.flow.exposure import Exposure, read_exposure
+from release_pipeline.flow.in_place import list_person_keys
 from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.secret_files import Probe
@@ -61,8 +62,10 @@ def hashes(vault: Path) -> dict[str, list[bytes]]:
 
 
 def hash_of(site: Site, population: str, person: str) -> bytes:
-    """The keyed hash of a person, by Python's own HMAC."""
-    return hmac.new(person_key(site, population), person.encode(), hashlib.sha256).digest()[:16]
+    """The keyed hash of a person: AES of Python's own HMAC."""
+    keys = list_person_keys(site, population, "person")
+    block = hmac.digest(keys.first, person.encode(), "sha256")[:16]
+    return Cipher(algorithms.AES(keys.population), modes.CBC(bytes(16))).encryptor().update(block)
 
 
 # the RAND Health Insurance Experiment: people come and go

@@ -11,9 +11,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from release_pipeline.errors import StoreError
 from release_pipeline.store.exposed import Sums
+from release_pipeline.store.people import PersonKeys
 from release_pipeline.store.vault import ReleaseWorkspace, open_workspace
 
 ROWS = 500
@@ -79,7 +81,7 @@ def test_moments_have_one_hash_wherever_the_machine_stands(room: ReleaseWorkspac
     assert len(hashes) == 1
 
 
-KEYS = b"k" * 32, b"e" * 32
+KEYS = PersonKeys(b"h" * 32, b"k" * 32, b"e" * 32)
 
 
 def test_what_tells_something_else_each_time_is_no_column(room: ReleaseWorkspace) -> None:
@@ -119,16 +121,21 @@ def test_parts_of_a_table_have_the_same_columns(room: ReleaseWorkspace) -> None:
             room.write("masked", Parts(first, other))
 
 
+def encrypt(key: bytes, block: bytes) -> bytes:
+    """AES of one block: the first of CBC that begins with zeros."""
+    return Cipher(algorithms.AES(key), modes.CBC(bytes(16))).encryptor().update(block)
+
+
 def hash_person(person: str) -> tuple[bytes, bytes]:
-    """By Python's own HMAC."""
-    first, second = (hmac.digest(key, person.encode(), "sha256")[:16] for key in KEYS)
-    return first, second
+    """By Python's own HMAC, one block of AES at a time."""
+    block = hmac.digest(KEYS.first, person.encode(), "sha256")[:16]
+    return encrypt(KEYS.population, block), encrypt(KEYS.everywhere, block)
 
 
 def write_people(room: ReleaseWorkspace, persons: str) -> list[tuple[bytes, bytes]]:
     """The people of a raw table with these; as they are stored."""
     room._connection.execute(f"CREATE OR REPLACE TABLE raw AS {persons}")
-    room.write_people("people.csv", "person", KEYS[0], everywhere=KEYS[1])
+    room.write_people("people.csv", "person", KEYS)
     return room._connection.execute("FROM people").fetchall()
 
 
