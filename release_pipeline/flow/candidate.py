@@ -5,16 +5,28 @@ from __future__ import annotations
 import json
 import secrets
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from release_pipeline import __version__
 from release_pipeline.flow.data_files import write_data
+from release_pipeline.flow.exploring.trials import note_looks
+from release_pipeline.flow.passed_stages import Audited, Microaggregated, Validated
+from release_pipeline.flow.record import ReleaseRecord
 from release_pipeline.flow.sums import write_sums
 from release_pipeline.flow.tables import Slices
 from release_pipeline.policy import Policy
+from release_pipeline.report.counts import COUNTS_FILE, PAIRS_FILE, render_cells, render_counts, render_tables
+from release_pipeline.report.tables import file_of, render_table
+from release_pipeline.report.view import BLOCKS_FILE
+from release_pipeline.stages.strategies import BLOCKS, CELLS, COUNTS, PAIRS
+from release_pipeline.stages.suite import suite_to_json
+from release_pipeline.stages.tables import TABLES
 from release_pipeline.store.folders import make_private_folder, sync
+from release_pipeline.store.vault import ReleaseWorkspace
 
+BESIDE = (COUNTS, CELLS, PAIRS, BLOCKS, TABLES)  # tables of the vault that are published beside the data
 _NO_PICTURES: Mapping[str, str] = {}
 
 
@@ -69,3 +81,52 @@ def _put_in_place(partial: Path, folder: Path) -> None:
         raise
     sync(folder.parent)
     shutil.rmtree(before, ignore_errors=True)
+
+
+def render_beside(policy: Policy, workspace: ReleaseWorkspace, tables: Collection[str]) -> dict[str, str]:
+    """The files that are published beside the data, of those of `BESIDE` that were measured."""
+    files: dict[str, str] = {}
+    if COUNTS in tables:
+        files[COUNTS_FILE] = render_counts(workspace.read(COUNTS).to_pylist(), policy.noise_columns)
+    if CELLS in tables:
+        files[COUNTS_FILE] = render_cells(workspace.read(CELLS).to_pylist(), policy.noise_columns | policy.listed_columns)
+    for name, file in ((PAIRS, PAIRS_FILE), (BLOCKS, BLOCKS_FILE)):
+        if name in tables:
+            counted = workspace.read(name)
+            files[file] = render_tables(counted.column_names, counted.to_pylist())
+    if TABLES in tables:
+        cells = workspace.read(TABLES)
+        files |= {file_of(name): render_table(tabulation, cells) for name, tabulation in policy.tabulations.items()}
+    return files
+
+
+def collect_evidence(
+    flow: ReleaseRecord, facts: Mapping[str, Any], validated: Validated, clusters: Microaggregated, audited: Audited
+) -> dict[str, Any]:
+    """What the candidate's folder says of itself, for the people who sign it."""
+    policy = flow.policy
+    noisy = "the cluster sums" if policy.protect.makes_clusters else "single values"
+    return {
+        "confidential": "internal figures: exact losses, scales and errors describe the data and must not be published",
+        "salt": flow.site.keyed_hash(f"salt of the evidence of {flow.id}".encode()),  # no hash of it can be guessed at
+        "tool": f"release-pipeline {__version__}",
+        "release": str(flow.id),
+        "policy": json.loads(policy.canonical_json()),
+        "facts": facts,
+        "consistency": policy.consistency,
+        "units": f"scales are of {noisy}, in the column's unit; errors are mean squares over the variance, both of values as "
+        "the method saw them; clamping is the share of records outside the domain, and the mean square of how far they were "
+        "moved over the variance of the values as they came",
+        "columns": clusters.columns,
+        "clamping": validated.clamping,
+        "audit": audited.internal,
+        "gates": audited.gates,
+        "predecessors": audited.predecessors,
+        "budget": audited.budget,
+        "checks_passed": validated.checks,
+        "expectation_suite": suite_to_json(policy),
+        "warnings": validated.warnings,
+        "criteria": audited.criteria,
+        "own_suite": validated.suite,
+        "looks": note_looks(flow.list_looks()),
+    }

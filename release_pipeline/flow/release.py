@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,14 +16,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from release_pipeline import __version__
 from release_pipeline.errors import Blocked, DataRefused, GateFailed, NotPassed
-from release_pipeline.flow.candidate import freeze
+from release_pipeline.flow.candidate import BESIDE, collect_evidence, freeze, render_beside
 from release_pipeline.flow.checkpoints import ReleaseCheckpoints
 from release_pipeline.flow.evidence import read_evidence
 from release_pipeline.flow.exploring.origins import list_origins
 from release_pipeline.flow.exploring.runs import begin_run, charge_run, tell_stopped_runs
-from release_pipeline.flow.exploring.trials import WITHHELD, note_looks
+from release_pipeline.flow.exploring.trials import WITHHELD
 from release_pipeline.flow.forecast import check_memory
 from release_pipeline.flow.gates import check_differencing, judge_before_charge, keep_refusal, show_refusal
 from release_pipeline.flow.in_place import (
@@ -62,15 +61,6 @@ from release_pipeline.policy.sections import Person
 from release_pipeline.policy.words import describe_claim
 from release_pipeline.privacy.catalogue import MECHANISM_VERSION
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
-from release_pipeline.report.counts import (
-    COUNTS_FILE,
-    PAIRS_FILE,
-    render_cells,
-    render_counts,
-    render_tables,
-)
-from release_pipeline.report.tables import file_of, render_table
-from release_pipeline.report.view import BLOCKS_FILE
 from release_pipeline.stages.checks import (
     FAMILIES,
     IMPOSSIBLE,
@@ -93,9 +83,8 @@ from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
 from release_pipeline.stages.measures.groups import measure_groups
 from release_pipeline.stages.microaggregate import take_clamping
 from release_pipeline.stages.package import spell_out
-from release_pipeline.stages.strategies import BLOCKS, CELLS, COUNTS, PAIRS, RECORD, Strategy, count_blocks, find_strategy
+from release_pipeline.stages.strategies import BLOCKS, RECORD, Strategy, count_blocks, find_strategy
 from release_pipeline.stages.strategies.swapping import BLOCK, SWAPPED, read_blocks
-from release_pipeline.stages.suite import suite_to_json
 from release_pipeline.stages.tables import TABLES, measure_tables
 from release_pipeline.stages.validate import Verdict, judge_own_suite, judge_suite, list_verdicts, withhold
 from release_pipeline.store.source import SourceDoor
@@ -455,15 +444,16 @@ class ReleaseFlow(ReleaseCheckpoints):
             refuse(str(self.id), check_roles(list(table.column_names), policy))
             facts = self.public_facts(records=validated.records, rows_out=table.num_rows, suppressed=suppressed)
             facts |= clusters.facts
-            files, counts = self._tables(workspace), self._counts(workspace)
-            if BLOCKS_FILE in counts:
+            masked = self._previous(workspace, Masked, check=True, read=dict.fromkeys(BESIDE))
+            beside = render_beside(policy, workspace, masked.tables)
+            if BLOCKS in masked.tables:
                 facts["together"] = count_blocks(workspace.read(BLOCKS))
 
             def spell_slices() -> Iterator[pa.Table]:
                 slices = workspace.slices(suppressed.table, table.column_names, rows=SLICE)
                 return map(partial(spell_out, policy=policy), slices)
 
-            evidence = self._evidence(facts, audited, clusters, validated)
+            evidence = collect_evidence(self, facts, validated, clusters, audited)
             if failed:
                 page = render_report(policy, read_evidence(evidence, where=str(self.id)), stopped_at=AFTER_CHARGE)
                 shown = show_refusal(self, page)
@@ -477,8 +467,7 @@ class ReleaseFlow(ReleaseCheckpoints):
                 evidence,
                 {
                     REPORT: render_report(policy, read_evidence(evidence, where=str(self.id))),
-                    **counts,
-                    **files,
+                    **beside,
                 },
                 policy,
             )  # in the workspace: one at a time
@@ -503,58 +492,6 @@ class ReleaseFlow(ReleaseCheckpoints):
             for stage in (self.microaggregate, self.mask, self.suppress, self.audit):
                 stage()
             return self.freeze()
-
-    def _evidence(
-        self, facts: Mapping[str, Any], audited: Audited, clusters: Microaggregated, validated: Validated
-    ) -> dict[str, Any]:
-        """What the candidate's folder says of itself, for the people who sign it."""
-        policy = self.policy
-        noisy = "the cluster sums" if policy.protect.makes_clusters else "single values"
-        return {
-            "confidential": "internal figures: exact losses, scales and errors describe the data and must not be published",
-            "salt": self.site.keyed_hash(f"salt of the evidence of {self.id}".encode()),  # no hash of it can be guessed at
-            "tool": f"release-pipeline {__version__}",
-            "release": str(self.id),
-            "policy": json.loads(policy.canonical_json()),
-            "facts": facts,
-            "consistency": policy.consistency,
-            "units": f"scales are of {noisy}, in the column's unit; errors are mean squares over the variance, both of values as "
-            "the method saw them; clamping is the share of records outside the domain, and the mean square of how far they were "
-            "moved over the variance of the values as they came",
-            "columns": clusters.columns,
-            "clamping": validated.clamping,
-            "audit": audited.internal,
-            "gates": audited.gates,
-            "predecessors": audited.predecessors,
-            "budget": audited.budget,
-            "checks_passed": validated.checks,
-            "expectation_suite": suite_to_json(policy),
-            "warnings": validated.warnings,
-            "criteria": audited.criteria,
-            "own_suite": validated.suite,
-            "looks": note_looks(self.list_looks()),
-        }
-
-    def _counts(self, workspace: ReleaseWorkspace) -> dict[str, str]:
-        """What was measured with noise, as it is published beside the data; nothing where noise is on the data themselves."""
-        tables = self._previous(workspace, Masked).tables
-        if not {COUNTS, CELLS} & set(tables):
-            return {}
-        self._previous(workspace, Masked, check=True)
-        if COUNTS in tables:
-            return {COUNTS_FILE: render_counts(workspace.read(COUNTS).to_pylist(), self.policy.noise_columns)}
-        columns = self.policy.noise_columns | self.policy.listed_columns
-        cells = render_cells(workspace.read(CELLS).to_pylist(), columns)
-        counted = {file: workspace.read(name) for name, file in ((PAIRS, PAIRS_FILE), (BLOCKS, BLOCKS_FILE)) if name in tables}
-        return {COUNTS_FILE: cells} | {file: render_tables(own.column_names, own.to_pylist()) for file, own in counted.items()}
-
-    def _tables(self, workspace: ReleaseWorkspace) -> dict[str, str]:
-        """The tables that are published beside the rows."""
-        if not self.policy.tables:
-            return {}
-        self._previous(workspace, Masked, check=True)
-        cells = workspace.read(TABLES)
-        return {file_of(name): render_table(tabulation, cells) for name, tabulation in self.policy.tabulations.items()}
 
     def _serve(self, workspace: ReleaseWorkspace, drawn: Masked, validated: Validated) -> StageResult:
         """What an earlier attempt stored, if it was for the same input and policy."""
