@@ -130,8 +130,8 @@ def list_read_again(policy: Policy) -> list[str] | None:
 
 
 def list_person_keys(site: Site, population: str, column: str) -> PersonKeys:
-    """The keys of the hashes of a population's persons, and of those by which persons are found in several populations: if one
-    column's name tells them apart. Other names are other identifiers, which nobody can compare."""
+    """The keys of the hashes of a population's persons: the last is of those hashes by which persons are found in several
+    populations, where one column's name tells them apart. Other names are other identifiers, which nobody can compare."""
     purposes = ("persons", f"the persons of {population}", f"the persons of every population by {column}")
     first, of_population, everywhere = (bytes.fromhex(site.keyed_hash(purpose.encode())) for purpose in purposes)
     return PersonKeys(first, of_population, everywhere)
@@ -195,8 +195,8 @@ def open_tables(policy: Policy, workspace: ReleaseWorkspace, ingested: Ingested)
 def write_records(
     policy: Policy, workspace: ReleaseWorkspace, columns: Sequence[str], tables: Mapping[str, RawTable], facts: Facts
 ) -> None:
-    """Write the table `records`: these columns as the policy types them, but one with entries that are not declared as it was
-    delivered, for the checks tell."""
+    """Write the table `records`: these columns as the policy types them. One with entries that are not declared stays as it was
+    delivered: the checks refuse it."""
 
     def type_column(name: str) -> Any:
         if name == RECORD:
