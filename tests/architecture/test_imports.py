@@ -84,7 +84,7 @@ ONLY_IN = {
     ),
     "fsspec": ("store/objects", "store/targets/files"),
     "sklearn": "stages/measures/",
-    "cryptography": ("privacy/noise/streams", "flow/trust/"),
+    "cryptography": ("privacy/noise/streams", "flow/trust/", "store/people"),
 }
 
 
