@@ -1,4 +1,4 @@
-"""Pages of policies: all of them, one with its faults in place, and what runs."""
+"""Pages of policies: all of them, and one with its faults in place."""
 
 from __future__ import annotations
 
@@ -57,17 +57,10 @@ async def _render(visit: Visit, found: dict[str, Any], *, status: int = 200, che
     return await visit.render("policy.html", given, status=status, checked=checked)
 
 
-async def _start_run(visit: Visit) -> Response:
-    found = await visit.ask("start-run", visit.read("release", "revise", "why"))
-    return visit.go("/running", str(found["words"]))
-
-
 WAYS = (
     show("/policies", "policies.html", "policies"),
     Way("/new-policy", _begin_policy),
     Way("/policies/{name}", _show_policy),
     Way("/policies/{name}/check", partial(_send_text, call="check-policy"), sends=True),
     Way("/policies/{name}/save", partial(_send_text, call="save-policy"), sends=True),
-    show("/running", "running.html", "running"),
-    Way("/running", _start_run, sends=True),
 )
