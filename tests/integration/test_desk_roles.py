@@ -32,7 +32,6 @@ MAY: Mapping[str, Set[str]] = {  # who may ask for what: whoever adds a question
     **dict.fromkeys(("populations-approval", "caps", "chain"), READ),
     **dict.fromkeys(("remark", "drop-remark"), READ - {"auditor"}),
     **dict.fromkeys(("audit", "verify-release", "dossier"), frozenset({"officer", "auditor"})),
-    **dict.fromkeys(("begin-policy", "check-policy", "save-policy"), frozenset({"steward"})),
 }
 
 

@@ -21,7 +21,7 @@ from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
 from release_pipeline import report
-from release_pipeline.desk.web import reviewing, stewarding
+from release_pipeline.desk.web import reviewing
 from release_pipeline.desk.web.client import NOBODY, Client, Credentials
 from release_pipeline.desk.web.frame import (
     LONGEST_LOGIN,
@@ -67,7 +67,8 @@ WAYS = (
     show("/releases", "releases.html", "releases"),
     Way("/leave", _leave, sends=True),
     *reviewing.WAYS,
-    *stewarding.WAYS,
+    show("/policies", "policies.html", "policies"),
+    show("/policies/{name}", "policy.html", "policy"),
     show("/approvals", "approvals.html", "approvals"),
     show("/approvals/populations", "approval.html", "populations-approval"),
     show("/approvals/policies/{policy}", "approval.html", "policy-approval"),
