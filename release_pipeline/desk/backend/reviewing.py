@@ -20,7 +20,7 @@ from release_pipeline.flow.opening import find_release
 from release_pipeline.flow.policies import Registry, policy_of
 from release_pipeline.flow.reviewing.page import REPORT, ask_reviewers, build_internal_view
 from release_pipeline.flow.reviewing.remarks import Remark, list_release_passages, tell_remarks
-from release_pipeline.flow.reviewing.votes import ToldVotes, read_votes, tell_votes
+from release_pipeline.flow.reviewing.votes import ToldVotes, tell_votes
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import RETRACTED, ReleaseId, ReleaseStatus, read_statuses
 from release_pipeline.flow.status.ledger import read_ledgers
@@ -71,7 +71,7 @@ def _show_release(asked: Asked) -> Document:
         statuses = read_statuses(registry.events)
         status = statuses[_find(statuses, name)]
         policy = policy_of(registry, status.policy_hash) if status.policy_hash else None
-        votes = None if status.candidate_hash is None else tell_votes(read_votes(registry, status.id), reader=asked.person.name)
+        votes = None if status.candidate_hash is None else tell_votes(registry, status.id, reader=asked.person.name)
         trust = read_trust(site, registry)
         retraction = _tell_retraction(registry, status)
         remarks = () if trust is None else tell_remarks(registry, trust, name, reader=asked.person.name)
