@@ -11,14 +11,7 @@ from release_pipeline.desk.backend.lookups import describe_line, keep, list_line
 from release_pipeline.desk.people import NAME, Role
 from release_pipeline.door import Refused
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.editing import (
-    Examined,
-    Since,
-    examine_text,
-    find_since,
-    find_steward,
-    read_file,
-)
+from release_pipeline.flow.editing import Examined, Since, examine_text, find_since, find_steward, read_file
 from release_pipeline.flow.exploring.trials import find_looks
 from release_pipeline.flow.policies import Registry
 from release_pipeline.flow.reviewing.remarks import list_policy_passages, tell_remarks
