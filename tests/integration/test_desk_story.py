@@ -187,6 +187,7 @@ def test_five_people_take_a_release_from_a_policy_to_its_retraction(
 
         for name in ("ben", "cleo"):
             player.come(name)
+            assert "The one before: people/1/r1" in player.look("/releases/people/1/r2")
             decide(player, "people/1/r2", "approve")
         publish(tiny.site, ReleaseId("people", "1", 2), key=keys["robot"])
 
