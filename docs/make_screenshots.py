@@ -56,7 +56,6 @@ DESK = [  # name, person, path, and the button of a form that is sent before the
     ("desk-home", "ben", "/", ""),
     ("desk-release", "ben", "/releases/election-licensed/once/r1", ""),
     ("desk-sign", "ben", "/releases/election-licensed/once/r1", "Go on to sign"),
-    ("desk-operations", "ana", "/operations", ""),
 ]
 DESK_SIZE = (1280, 1150)
 WAIT = 20.0  # seconds, enough on a busy machine

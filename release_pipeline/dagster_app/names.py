@@ -13,7 +13,6 @@ import dagster as dg
 
 from release_pipeline.dagster_app.site import SiteResource
 from release_pipeline.errors import WrongUsage
-from release_pipeline.flow.dagster_pages import asset_prefix, name_job
 from release_pipeline.flow.release import STAGES
 
 _PART = re.compile("[A-Za-z][A-Za-z0-9_]*")
@@ -58,7 +57,7 @@ class Names:
 
     def job(self, policy: str) -> str:
         """The job that makes one release of a policy."""
-        return self.name(name_job(policy))
+        return self.name("release", asset_prefix(policy))
 
     def publishing_job(self, policy: str) -> str:
         """The job that publishes one release of a policy."""
@@ -67,6 +66,11 @@ class Names:
     def releases(self, policy: str) -> str:
         """The dynamic partitions of a policy whose releases are periods. An instance has one set of a name, whoever uses it."""
         return self.name("releases", asset_prefix(policy))
+
+
+def asset_prefix(policy: str) -> str:
+    """A policy's name as it stands in keys and names of Dagster."""
+    return policy.replace("-", "_")
 
 
 def read_prefix(prefix: str | Sequence[str], *, where: str = "") -> Names:

@@ -10,12 +10,11 @@ from typing import Any
 import dagster as dg
 
 from release_pipeline.dagster_app.automations import Automations
-from release_pipeline.dagster_app.names import Names
+from release_pipeline.dagster_app.names import Names, asset_prefix
 from release_pipeline.dagster_app.reloading import STALE, Stamps, stamp_files
 from release_pipeline.dagster_app.runs import find_run, find_unfinished_run, free_dead_runs, list_assets, list_ended_runs
 from release_pipeline.dagster_app.upstream import admit_source, find_version, is_table, last_version, observation_of
 from release_pipeline.errors import ReleasePipelineError, StoreBusy
-from release_pipeline.flow.dagster_pages import asset_prefix
 from release_pipeline.flow.opening import list_recorded_runs, open_release
 from release_pipeline.flow.record import record_failed_run
 from release_pipeline.flow.retention import prune

@@ -11,13 +11,12 @@ from release_pipeline import __version__
 from release_pipeline.dagster_app.automations import Automations
 from release_pipeline.dagster_app.emitting import MADE, emitting
 from release_pipeline.dagster_app.metadata import build_metadata, column_metadata
-from release_pipeline.dagster_app.names import Names
+from release_pipeline.dagster_app.names import Names, asset_prefix
 from release_pipeline.dagster_app.operations import RELEASE
 from release_pipeline.dagster_app.partitions import chosen_release, partitions_of
 from release_pipeline.dagster_app.releases import OWNERS, RETRIES, readable_failures
 from release_pipeline.dagster_app.runs import find_unfinished_run, tag_run
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.dagster_pages import asset_prefix
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.publication.delivery import deliver
 from release_pipeline.flow.publication.publish import describe_published, list_publishable, publish, read_service_key

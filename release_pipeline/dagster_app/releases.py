@@ -15,7 +15,7 @@ from release_pipeline import __version__
 from release_pipeline.dagster_app.checks import check_result, count_record, list_assertions
 from release_pipeline.dagster_app.emitting import Emitter, emitting
 from release_pipeline.dagster_app.metadata import build_metadata, column_metadata, column_origins
-from release_pipeline.dagster_app.names import Names
+from release_pipeline.dagster_app.names import Names, asset_prefix
 from release_pipeline.dagster_app.operations import ON_TIME, Refused, build_failure_hook, on_time_check
 from release_pipeline.dagster_app.partitions import chosen_release, partitions_of
 from release_pipeline.dagster_app.runs import parts_of, tag_run
@@ -30,7 +30,6 @@ from release_pipeline.errors import (
     own_frame,
     read_out_of_space,
 )
-from release_pipeline.flow.dagster_pages import asset_prefix
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.release import (
     ReleaseFlow,

@@ -24,12 +24,12 @@ POLICY = "election-desk"
 _EVERY_SECONDS = 3.0
 _LASTS_DAYS = 7
 _PEOPLE = """
-# Who comes to the demo's desk beside the people with keys; stewards and operators may start runs there.
-desk: {people: {vic: [auditor], ana: [operator]}, runs: true}
+# Who comes to the demo's desk beside the people with keys.
+desk: {people: {vic: [auditor], ana: [operator]}}
 """
 _FIRST = {  # what the story of docs/desk.md begins with; each one's first page says what waits now
     "olga": f"the policy {POLICY} waits for your approval: look at it, and sign",
-    "ana": f"your policy {POLICY}: change it, see what changes; once olga approved it, run its first release",
+    "ana": f"your policy {POLICY}: read its plan; once olga approved it, `release-pipeline run {POLICY}` makes its release",
     "ben": "a release waits for your vote: read its report, write a remark, decide",
     "cleo": "the same release waits for your vote; how others voted is shown after all votes",
     "vic": "a release is published: its chain from source to package; verify it",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Any, ClassVar, cast
 
-from pydantic import BeforeValidator, Field, StrictBool, StrictStr, TypeAdapter
+from pydantic import BeforeValidator, Field, StrictStr, TypeAdapter
 
 from release_pipeline.flow.desk_address import SECTION, DeskAddress
 from release_pipeline.flow.settings import Say, Settings, meets
@@ -19,7 +19,6 @@ from release_pipeline.flow.trust.members import read_trust
 
 _EXAMPLE = "As in: desk: {people: {vic: [auditor], ana: [steward, operator]}}."
 NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
-_ADDRESS = re.compile(r"https?://[A-Za-z0-9.:\[\]_-]+(?:/[A-Za-z0-9._~/-]*)?")
 
 
 class Role(Enum):
@@ -61,8 +60,7 @@ _Roles = Annotated[
 
 
 class DeskSettings(Settings):
-    """What site.yaml says of the desk: people beside those with keys, whether stewards and operators may start runs here, and
-    where the site's Dagster is, for links."""
+    """What site.yaml says of the desk: people beside those with keys, and where people reach it."""
 
     mapping: ClassVar[tuple[str, str]] = ("the desk's settings are keys with values.", _EXAMPLE)
 
@@ -71,12 +69,6 @@ class DeskSettings(Settings):
         BeforeValidator(lambda said: {} if said is None else said),
         Say("people are names with lists of roles.", _EXAMPLE),
     ] = Field(default_factory=dict[str, frozenset[Role]])
-    runs: Annotated[StrictBool, Say("runs says whether runs may be started at the desk.", "Say true or false.")] = False
-    dagster: Annotated[
-        StrictStr,
-        meets(lambda text: _ADDRESS.fullmatch(text) is not None),
-        Say("this is no address of Dagster's pages.", 'As in "https://dagster.example.org".'),
-    ] = ""
     address: DeskAddress = ""
 
 

@@ -83,20 +83,14 @@ def draft_policy(
     lines = "\n".join(line for column in chosen for line in _draft_column(column, described))
     rest = ", ".join(_key(column) for column in source.header if column not in chosen)
     about = "\n".join([DRAFT_AUDIENCE, *draft_about(propose_title(survey.label))])
-    return _write(name, "", _key(_name_source(file, place)), lines, rest, about)
+    return _write(name, _key(_name_source(file, place)), lines, rest, about)
 
 
-def draft_empty(name: str, steward: str) -> str:
-    """The text of a policy for data of which nothing is known here: what `draft_policy` writes, without a column."""
-    lines = "  # NAME: {role: , do: }"
-    return _write(name, steward, "", lines, "", "\n".join([DRAFT_AUDIENCE, *draft_about()]))
-
-
-def _write(name: str, steward: str, source: str, lines: str, rest: str, about: str) -> str:
+def _write(name: str, source: str, lines: str, rest: str, about: str) -> str:
     return f"""\
 # A skeleton: fill in what is empty, then run `release-pipeline check`.
 policy: {name}
-steward: {steward:<14} # who answers for this policy
+steward:                # who answers for this policy
 population:             # whose budget it spends (populations.yaml)
 source: {{path: {source}}}          # with release_column: NAME when one column tells the releases apart
 person:                 # each-row, or {{column: NAME, records_per_release: 1}}

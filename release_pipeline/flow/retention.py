@@ -12,7 +12,6 @@ from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import PRUNED, ReleaseStatus, read_statuses
 from release_pipeline.flow.trust.members import TRUSTED
 from release_pipeline.policy import Policy
-from release_pipeline.store.memory import format_size
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.rooms import prune_workspaces
 
@@ -23,37 +22,6 @@ class Pruned:
 
     population: str
     releases: tuple[ReleaseId, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A release of which the vault has tables, as the registry tells it: since when nothing happened to it, how many days its
-    policy keeps what is left alone (None: for ever), when they may go, and whether a prune removes them now."""
-
-    release: ReleaseId
-    state: str
-    since: str
-    retain: int | None
-    goes: datetime | None
-    is_due: bool
-
-
-def list_kept(site: Site, *, now: datetime | None = None) -> list[Kept]:
-    """Every release whose tables were made and not removed, by the registry alone: no file of the vault is opened."""
-    now, found = now or datetime.now(UTC), list[Kept]()
-    for status, policy in _list_under_policies(site):
-        if status.charge is None or (status.pruned and status.pruned >= status.since):
-            continue
-        retain = None if policy is None else policy.retain
-        goes = None if retain is None else datetime.fromisoformat(status.since) + timedelta(days=retain)
-        due = policy is not None and _is_due(policy, status, now)
-        found.append(Kept(status.id, status.state, status.since, retain, goes, due))
-    return sorted(found, key=lambda kept: kept.since)
-
-
-def list_stores(site: Site) -> list[tuple[str, str]]:
-    """The files of the vault with people's tables: whose population, and how large."""
-    return [(file.stem, format_size(file.stat().st_size)) for file in sorted(site.vault.glob("*.duckdb"))]
 
 
 def prune(site: Site, *, now: datetime | None = None, dry_run: bool = False) -> list[Pruned]:

@@ -1,30 +1,22 @@
-"""The officer's pages: requests for approval, caps, keys, and populations that share people."""
+"""The officer's pages: requests for approval, and caps."""
 
 from __future__ import annotations
 
 import html
 import json
 import re
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from release_pipeline import sign
-from release_pipeline.flow.exposure import Overlap
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.reviewing import requests
 from release_pipeline.flow.reviewing.requests import list_requests, read_policy_request
-from release_pipeline.flow.status import shared
 from release_pipeline.flow.status.ledger import describe_ledger, read_ledgers
-from release_pipeline.flow.status.shared import measure_sharing
 from release_pipeline.flow.trust.approvals import approve_policy, approve_populations, check_may_run
-from release_pipeline.flow.trust.keys import PrivateKey, make_key, read_key
-from release_pipeline.flow.trust.members import distrust, read_trust, trust_key
-from release_pipeline.flow.trust.revocation import revoke
-from release_pipeline.flow.trust.roster import read_roster
-from release_pipeline.flow.trust.succession import accept, hand_over
+from release_pipeline.flow.trust.keys import PrivateKey
 from tests.integration.desks import OpenDesk, open_desk
 from tests.integration.people import copy_site
 from tests.integration.sites import TinySite
@@ -113,7 +105,7 @@ def test_the_officer_alone_gets_a_form(desk: OpenDesk) -> None:
             assert ('action="' + browser.base + '/sign"' in page.text) == (name == "olga" and path == POLICY)
         signing = browser.post("/sign", {"what": "policy", "subject": "people", "verdict": "approve", "why": ""})
         assert signing.status == (200 if name == "olga" else 403)
-    for path in ("/approvals", POLICY, POPULATIONS, "/caps", "/keys", "/overlaps", "/audit"):
+    for path in ("/approvals", POLICY, POPULATIONS, "/caps", "/audit"):
         assert desk.open("otto").get(path).status == 403
 
 
@@ -175,71 +167,19 @@ def test_caps_are_those_of_the_ledger(desk: OpenDesk, keys: dict[str, PrivateKey
     assert "This planned release does not fit any more: people/2/r1." in read_text(browser.get("/caps").text)
 
 
-def test_the_lives_of_keys(desk: OpenDesk, keys: dict[str, PrivateKey], tmp_path: Path) -> None:
-    """Who is trusted is the list that counts, and every key that there ever was is told once."""
-    site, olga = desk.tiny.site, keys["olga"]
-    new: dict[str, PrivateKey] = {}
-    for name in ("ben2", "pia"):
-        make_key(tmp_path / name)
-        new[name] = read_key(tmp_path / name)
-    trust_key(site, "ben", "reviewer", new["ben2"].public, key=olga)
-    distrust(site, "dora", key=olga)
-    roster = read_roster(site)
-    assert roster is not None
-    with site.open_registry(read_only=True) as registry:
-        trust = read_trust(site, registry)
-    assert trust is not None
-    listed = {(key.name, key.role, key.fingerprint) for key in roster.keys if key.state == "listed"}
-    assert listed == {(member.name, member.role, member.key.fingerprint) for member in trust.members}
-    revoke(site, "cleo", since=datetime.now(UTC).replace(microsecond=0), why="lost on a train", key=olga)
-    accept(site, hand_over(site, "pia", new["pia"].public, key=olga), (), key=new["pia"])
-    roster = read_roster(site)
-    assert roster is not None
-    ever = [key.public.fingerprint for name, key in {**keys, **new}.items() if name != "stranger"]
-    assert sorted(key.fingerprint for key in roster.keys) == sorted(ever)
-    states = {key.fingerprint: key.state for key in roster.keys}
-    gone = ("ben", "dora", "cleo", "olga")
-    assert [states[keys[name].public.fingerprint] for name in gone] == ["replaced", "taken off", "revoked", "revoked"]
-    assert (roster.officer, roster.faults, all(step.counts for step in roster.steps)) == ("pia", (), True)
-    page = desk.open("vic").get("/keys").text
-    assert "lost on a train" in page
-    assert all(key.fingerprint[:16] in page for key in roster.keys)
-
-
-def test_few_people_are_not_counted(desk: OpenDesk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is measured is shown to the officer alone; counts below ten are not."""
-    overlap = Overlap(
-        [("folk", "adults", 9), ("folk", "classes", 10)],
-        [("folk", "people", "adults", "others", 1234)],
-        {"idp_column": 3_000_000_000, "dp_table": None},
-        ("people/0/r1",),
-        {"person": ("folk",), "id": ("classes",)},
-    )
-    monkeypatch.setattr(shared, "read_overlap", lambda _: overlap)
-    assert [people for _, _, people in measure_sharing(desk.tiny.site)["populations"]] == ["fewer than 10", "10"]
-    page = desk.open("olga").post("/overlaps").text
-    assert find_faults(page) == []
-    text = read_text(page)
-    for words in ("fewer than 10", "1,234", "epsilon, iDP, column", "people/0/r1", "person in folk; id in classes"):
-        assert words in text
-    assert not re.search(r"\b9\b", text)
-    assert desk.open("vic").post("/overlaps").status == 403
-
-
 def test_the_pages_are_whole(desk: OpenDesk) -> None:
     """For who does not see them; with no cell of the data, no style or script of their own, and no path of the machine; before
     and after something is to be approved."""
     for change in (lambda: None, lambda: desk.tiny.write_policy(**CHANGED), lambda: _write_caps(desk.tiny)):
         change()
         browser = desk.open("olga")
-        for path in ("/approvals", POLICY, POPULATIONS, "/caps", "/keys", "/overlaps"):
+        for path in ("/approvals", POLICY, POPULATIONS, "/caps"):
             page = browser.get(path)
             assert page.status == 200, path
             assert find_faults(page.text) == [], path
             assert not CELL.search(page.text), path
             assert not re.search(r"<script|<style|\bstyle=|\bon[a-z]+=", page.text), path
             assert str(desk.tiny.home) not in page.text, path
-        assert find_faults(browser.post("/overlaps").text) == []
 
 
 def _write_caps(tiny: TinySite) -> None:

@@ -27,9 +27,9 @@ from release_pipeline.flow.status.overview import list_releases
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.store.registry import ReleaseId
 from tests.guards import HANGING
-from tests.integration.desks import OPERATOR, OpenDesk, find_port, open_desk
+from tests.integration.desks import OpenDesk, find_port, open_desk
 from tests.integration.people import RELEASE, Demo, copy_site, review
-from tests.integration.sites import ROOT, make_rows
+from tests.integration.sites import ROOT
 
 Keys = Mapping[str, PrivateKey]
 
@@ -40,51 +40,10 @@ def desk(candidate: Path, tmp_path: Path) -> OpenDesk:
     return open_desk(copy_site(candidate, tmp_path / "site"))
 
 
-def show(desk: OpenDesk) -> str:
-    """The page, as the operator has it, in lines that hang on no template."""
-    page = desk.open(OPERATOR).get("/operations")
-    assert page.status == 200
-    return re.sub(r"\s+", " ", page.text)
-
-
 def add_to_site(home: Path, text: str) -> None:
     """More lines of site.yaml."""
     file = home / "site.yaml"
     file.write_text((file.read_text() if file.exists() else "") + text)
-
-
-def test_the_page_says_what_waits_what_is_kept_and_who_comes_in(desk: OpenDesk) -> None:
-    """Of a site where all is well; and where it lies is not told, nor anything of its data."""
-    page = show(desk)
-    assert "None: nothing is late, blocked, failed or damaged." in page
-    assert "Its reviewers decide." in page
-    assert "Wrong at the site" not in page
-    assert "1 release with tables in the vault" in page
-    assert "a prune would remove nothing" in page
-    assert "No run broke off." in page
-    assert "it is there, for its owner alone" in page
-    assert re.search(rf'<th scope="row">{OPERATOR}</th><td>operator</td><td>until <time', page)
-    assert re.search(r'<th scope="row">ben</th><td>reviewer</td><td><span class="soft">none', page)
-    assert str(desk.tiny.home) not in page
-    assert not any(cell in page for row in make_rows() for cell in (row["name"], row["remark"]))
-
-
-def test_what_is_approved_waits_with_what_is_in_its_way(desk: OpenDesk, keys: Keys) -> None:
-    """Nothing; or that the caps are not approved as they are. And whether somebody publishes by themselves."""
-    review(desk.tiny, dict(keys), "ben", "cleo")
-    page = show(desk)
-    assert "Nothing is in its way." in page
-    assert "Nothing is published by itself here" in page
-    desk.tiny.write_policy(policy="other")
-    page = show(desk)
-    assert "Wrong at the site" not in page
-    assert "For the officer" in page
-    assert "policies/other.yaml" in page.partition("For the officer")[2]
-    file = desk.tiny.home / "populations.yaml"
-    file.write_text(file.read_text().replace("epsilon: 10", "epsilon: 11"))
-    assert "populations.yaml is not approved by the privacy officer as it is now." in show(desk)
-    add_to_site(desk.tiny.home, "service_key: robot\n")
-    assert "there is no robot: nothing is published by itself" in show(desk)
 
 
 def test_the_demos_service_publishes_what_has_all_its_votes(

@@ -28,14 +28,10 @@ READ = {"steward", "reviewer", "officer", "auditor"}
 EVERYBODY = {role.value for role in Role}
 MAY: Mapping[str, Set[str]] = {  # who may ask for what: whoever adds a question says it here too
     **dict.fromkeys(("home", "help", "me", "releases", "release", "policies", "policy"), EVERYBODY),
-    **dict.fromkeys(("compare", "report", "sign", "bundle", "statements", "approvals", "policy-approval"), READ),
-    **dict.fromkeys(("populations-approval", "caps", "keys", "chain"), READ),
+    **dict.fromkeys(("report", "sign", "bundle", "statements", "approvals", "policy-approval"), READ),
+    **dict.fromkeys(("populations-approval", "caps", "chain"), READ),
     **dict.fromkeys(("remark", "drop-remark"), READ - {"auditor"}),
-    **dict.fromkeys(("overlaps", "audit", "verify-release", "dossier"), frozenset({"officer", "auditor"})),
-    "measure-overlaps": {"officer"},
-    **dict.fromkeys(("begin-policy", "check-policy", "save-policy"), frozenset({"steward"})),
-    **dict.fromkeys(("running", "start-run"), frozenset({"steward", "operator"})),
-    "operations": {"operator"},
+    **dict.fromkeys(("audit", "verify-release", "dossier"), frozenset({"officer", "auditor"})),
 }
 
 

@@ -31,16 +31,16 @@ def seen(desk: OpenDesk) -> list[tuple[str, str]]:
 
 
 def test_whoever_sees_a_candidate_is_noted(desk: OpenDesk) -> None:
-    """Its figures, its report, the comparison, once each; and nobody who saw none."""
+    """Its figures and its report, once each; and nobody who saw none."""
     ben = desk.open("ben")
-    for path in ("/", "/releases", "/policies/people", "/caps", "/keys", "/help", f"/chain/{RELEASE}"):
+    for path in ("/", "/releases", "/policies/people", "/caps", "/help", f"/chain/{RELEASE}"):
         assert ben.get(path).status == 200
     assert desk.open("otto").get(PAGE).status == 200  # who sees nothing of a candidate
     assert seen(desk) == []
-    for path in (PAGE, PAGE, f"{PAGE}/report", f"{PAGE}/compare"):
+    for path in (PAGE, PAGE, f"{PAGE}/report"):
         assert ben.get(path).status == 200
     assert desk.open("otto").get(f"{PAGE}/report").status == 403
-    assert seen(desk) == [("ben", "its figures"), ("ben", "its figures beside another release's"), ("ben", "the report")]
+    assert seen(desk) == [("ben", "its figures"), ("ben", "the report")]
 
 
 def test_who_takes_the_bundle_is_noted(desk: OpenDesk) -> None:

@@ -23,7 +23,7 @@ from release_pipeline.flow.publication.verification import verify as verify_site
 from release_pipeline.flow.reviewing.bundle import write_bundle
 from release_pipeline.flow.reviewing.remarks import Remarks, read_document, tell_remarks
 from release_pipeline.flow.reviewing.subjects import find_subject
-from release_pipeline.flow.reviewing.votes import ToldVotes, read_votes, tell_votes
+from release_pipeline.flow.reviewing.votes import ToldVotes, tell_votes
 from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.status.overview import describe_status, view_status
 from release_pipeline.flow.trust import keys as trust_keys
@@ -68,7 +68,7 @@ def shell(key_folder: Path, tiny: TinySite) -> Callable[..., int]:
 def told(tiny: TinySite, reader: str | None = None) -> ToldVotes:
     """What a reader is told of the votes."""
     with tiny.site.open_registry(read_only=True) as registry:
-        return tell_votes(read_votes(registry, RELEASE), reader=reader)
+        return tell_votes(registry, RELEASE, reader=reader)
 
 
 def remarks_for(tiny: TinySite, reader: str | None = None, subject: str = str(RELEASE)) -> list[tuple[str, str, str]]:

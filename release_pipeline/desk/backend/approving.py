@@ -1,4 +1,4 @@
-"""What the privacy officer decides on: requests for approval, caps, keys, shared people. Nothing is signed here."""
+"""What the privacy officer decides on: requests for approval, and caps. Nothing is signed here."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ from release_pipeline.desk.backend.reviewing import READERS
 from release_pipeline.desk.people import NAME, Role
 from release_pipeline.door import Refused
 from release_pipeline.flow.reviewing.requests import Change, Request, list_requests, read_caps_request, read_policy_request
-from release_pipeline.flow.site import Site
 from release_pipeline.flow.status.ledger import Ledger, read_ledgers
 from release_pipeline.flow.status.ledger_document import view_population
-from release_pipeline.flow.status.shared import FEWEST, measure_sharing, read_sharing
-from release_pipeline.flow.trust.roster import read_roster
 from release_pipeline.policy.formats import say_unit
 from release_pipeline.privacy.figures import count_things
 from release_pipeline.report.budgets import Chart, PopulationView, StepView, draw_burndown, format_amount, list_sums
@@ -110,30 +107,9 @@ def _describe_chart(chart: Chart, view: PopulationView, unit: str) -> dict[str, 
     }
 
 
-def _show_keys(asked: Asked) -> Document:
-    roster = read_roster(asked.site)
-    return shorten_places(asked.site, {"roster": None if roster is None else asdict(roster)})
-
-
-def _show_overlaps(asked: Asked) -> Document:
-    return _describe_sharing(asked.site, measured=None, may_measure=asked.has(Role.OFFICER))
-
-
-def _measure_overlaps(asked: Asked) -> Document:
-    return _describe_sharing(asked.site, measured=measure_sharing(asked.site), may_measure=True)
-
-
-def _describe_sharing(site: Site, *, measured: Document | None, may_measure: bool) -> Document:
-    sharing = asdict(read_sharing(site))
-    return shorten_places(site, {**sharing, "measured": measured, "may_measure": may_measure, "fewest": FEWEST})
-
-
 CALLS = (
     Call("approvals", READERS, _list_approvals),
     Call("policy-approval", READERS, _show_policy),
     Call("populations-approval", READERS, _show_populations),
     Call("caps", READERS, _show_caps),
-    Call("keys", READERS, _show_keys),
-    Call("overlaps", OVERSEERS, _show_overlaps),
-    Call("measure-overlaps", allow(Role.OFFICER), _measure_overlaps, changes=True),
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from release_pipeline.desk.backend.drafts import Drafts
-from release_pipeline.desk.people import DeskSettings, Person, Role
+from release_pipeline.desk.people import Person, Role
 from release_pipeline.desk.viewings import Viewings
 from release_pipeline.door import Refused
 from release_pipeline.errors import WrongUsage
@@ -43,7 +43,6 @@ class Asked:
 
     site: Site
     person: Person
-    settings: DeskSettings
     drafts: Drafts
     viewings: Viewings
     arguments: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -149,14 +149,14 @@ def _tell_answered(status: ReleaseStatus | None, answers: Iterable[Event]) -> st
 
 def _list_for_operator(lines: Iterable[Line]) -> Iterator[Matter]:
     for line in lines:
+        page = f"/releases/{line.release}"
         if line.given_up_for:
             continue
         if line.state in ("late", "blocked", "damaged") or line.failed:
-            yield Matter(
-                "operator", f"{line.release} is {line.state}", tell_reason(line) or line.failed or "", "/operations", line.since
-            )
+            reason = tell_reason(line) or line.failed or ""
+            yield Matter("operator", f"{line.release} is {line.state}", reason, page, line.since)
         elif line.state in ("approved", "publishing"):
-            yield Matter("operator", f"{line.release} waits to be published", line.reason, "/operations", line.since)
+            yield Matter("operator", f"{line.release} waits to be published", line.reason, page, line.since)
 
 
 CALLS = (

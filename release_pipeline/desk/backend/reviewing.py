@@ -1,4 +1,4 @@
-"""What is shown of a release and its candidate: the page that is signed, beside that of the release before, and what was said."""
+"""What is shown of a release and its candidate: the page that is signed, and what was said."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, TypeAlias
+from typing import Any
 
 from release_pipeline.desk.backend.calls import EVERYBODY, Asked, Call, Document, File, allow
 from release_pipeline.desk.backend.home import VOTED
@@ -20,7 +20,7 @@ from release_pipeline.flow.opening import find_release
 from release_pipeline.flow.policies import Registry, policy_of
 from release_pipeline.flow.reviewing.page import REPORT, ask_reviewers, build_internal_view
 from release_pipeline.flow.reviewing.remarks import Remark, list_release_passages, tell_remarks
-from release_pipeline.flow.reviewing.votes import ToldVotes, read_votes, tell_votes
+from release_pipeline.flow.reviewing.votes import ToldVotes, tell_votes
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import RETRACTED, ReleaseId, ReleaseStatus, read_statuses
 from release_pipeline.flow.status.ledger import read_ledgers
@@ -28,14 +28,13 @@ from release_pipeline.flow.sums import read_sums
 from release_pipeline.flow.trust.members import read_trust
 from release_pipeline.policy import Policy
 from release_pipeline.policy.formats import say_unit
-from release_pipeline.privacy.figures import format_apart, format_count, format_number
+from release_pipeline.privacy.figures import format_apart
 from release_pipeline.report.internal import describe_verdict
 from release_pipeline.report.internal_view import InternalView
 from release_pipeline.sentences import REVIEWERS
 
 RELEASE = re.compile(r"[a-z][a-z0-9-]{0,62}/[A-Za-z0-9._-]{1,64}(?:/r[1-9][0-9]{0,5})?")
 READERS = allow(Role.REVIEWER, Role.OFFICER, Role.STEWARD, Role.AUDITOR)  # of candidates' pages, which are confidential
-_FAR_APART = 1.25  # a figure that is more than so many times the other one
 _BLOCK = re.compile(rb"<(style|script)(?: nonce=\"[^\"]*\")?>(.*?)</\1>", re.DOTALL)
 
 
@@ -71,7 +70,7 @@ def _show_release(asked: Asked) -> Document:
         statuses = read_statuses(registry.events)
         status = statuses[_find(statuses, name)]
         policy = policy_of(registry, status.policy_hash) if status.policy_hash else None
-        votes = None if status.candidate_hash is None else tell_votes(read_votes(registry, status.id), reader=asked.person.name)
+        votes = None if status.candidate_hash is None else tell_votes(registry, status.id, reader=asked.person.name)
         trust = read_trust(site, registry)
         retraction = _tell_retraction(registry, status)
         remarks = () if trust is None else tell_remarks(registry, trust, name, reader=asked.person.name)
@@ -197,49 +196,6 @@ def _describe_draft(asked: Asked, status: ReleaseStatus) -> Document:
     return {"remarks": [{"passage": one.passage, "text": one.text} for one in draft.remarks]}
 
 
-def _compare(asked: Asked) -> Document:
-    """The figures of a candidate beside those of the release before it, as their pages have them, by what they are of."""
-    site, release = asked.site, find_release(asked.site, asked.find("release", RELEASE))
-    with site.open_registry(read_only=True) as registry:
-        statuses = read_statuses(registry.events)
-        status = statuses[release]
-        check_reader(asked, find_steward(registry, status))
-        before = _find_before(site, statuses, status)
-        now = _read_figures(site, registry, status)
-        then = _read_figures(site, registry, statuses[_find(statuses, before)] if before else None)
-    figures = [_compare_figure(of, then.get(of, ("", None)), now.get(of, ("", None))) for of in {**now, **then}]
-    return {"release": str(status.id), "before": before, "figures": figures}
-
-
-_Figure: TypeAlias = tuple[str, float | None]  # as it is shown, and as a number where it is one
-
-
-def _compare_figure(of: str, then: _Figure, now: _Figure) -> Document:
-    """Both as shown, and whether they are far apart: another text, or more than a quarter more or less."""
-    words = [shown for shown, _ in (then, now)]
-    amounts = [amount for _, amount in (then, now) if amount is not None]
-    is_far = max(amounts) > _FAR_APART * min(amounts) if len(amounts) == len(words) else words[0] != words[1]
-    return {"of": of, "then": words[0], "now": words[1], "is_far": is_far}
-
-
-def _read_figures(site: Site, registry: Registry, status: ReleaseStatus | None) -> dict[str, _Figure]:
-    """Rows, claim, and of each masked column its errors and distance; nothing where there is no candidate any more."""
-    if status is None or not status.policy_hash:
-        return {}
-    view = _read_view(site, policy_of(registry, status.policy_hash), status)
-    if view is None:
-        return {}
-    found: dict[str, _Figure] = {"Rows": (format_count(view.rows_out), view.rows_out), "Claim": (view.claim, None)}
-    for column in view.columns:
-        for what, amount in (
-            ("expected error", column.expected_error),
-            ("actual error", column.actual_error),
-            ("Kolmogorov-Smirnov distance", column.ks),
-        ):
-            found[f"{column.name}: {what}"] = (format_number(amount), amount)
-    return found
-
-
 def _show_report(asked: Asked) -> File:
     """The page that is signed, byte for byte, and what a policy of its content may name: hashes of its styles and scripts."""
     name = asked.find("release", RELEASE)
@@ -272,6 +228,5 @@ def hash_blocks(page: bytes) -> dict[str, list[str]]:
 CALLS = (
     Call("releases", EVERYBODY, _list_releases),
     Call("release", EVERYBODY, _show_release, shows="its figures"),
-    Call("compare", READERS, _compare, shows="its figures beside another release's"),
     Call("report", READERS, _show_report, shows="the report"),
 )

@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from release_pipeline.desk.backend import approving, auditing, home, operating, reviewing, running, signing, stewarding
+from release_pipeline.desk.backend import approving, auditing, home, reviewing, signing, stewarding
 from release_pipeline.desk.backend.access import Attempts, Sessions
 from release_pipeline.desk.backend.calls import Asked, Call, Document, File
 from release_pipeline.desk.backend.drafts import Drafts
 from release_pipeline.desk.backend.lookups import shorten_place
-from release_pipeline.desk.people import DeskSettings, Person, read_desk, read_people
+from release_pipeline.desk.people import Person, read_people
 from release_pipeline.desk.protocol import CallRequest
 from release_pipeline.desk.tokens import find_token
 from release_pipeline.desk.viewings import Viewings
@@ -30,8 +30,7 @@ from release_pipeline.flow.site import Site
 
 CALLS = (
     *(*home.CALLS, *reviewing.CALLS, *signing.CALLS),
-    *(*stewarding.CALLS, *running.CALLS),
-    *(*approving.CALLS, *auditing.CALLS, *operating.CALLS),
+    *(*stewarding.CALLS, *approving.CALLS, *auditing.CALLS),
 )
 ENTER, LEAVE, GREET = "enter", "leave", "greet"
 _LOG = logging.getLogger(__name__)
@@ -58,7 +57,7 @@ class Backend:
         self._drafts, self._viewings = Drafts(site), Viewings(site)
         self._viewings.forget_old()
         self._calls: Mapping[str, Call] = {call.name: call for call in CALLS}
-        self._known: tuple[Any, DeskSettings, dict[str, Person]] | None = None
+        self._known: tuple[Any, dict[str, Person]] | None = None
         self._lock = threading.Lock()
 
     def answer(self, request: CallRequest) -> Answer:
@@ -93,8 +92,7 @@ class Backend:
         if call.roles.isdisjoint(person.roles):
             needed = " or ".join(sorted(role.value for role in call.roles))
             raise Refused(403, f"this is for {needed}, and you are here as {', '.join(describe_person(person)['roles'])}.")
-        people = (self._site, person, self._settings(), self._drafts, self._viewings)
-        asked = Asked(*people, request.arguments, request.body)
+        asked = Asked(self._site, person, self._drafts, self._viewings, request.arguments, request.body)
         found = call.answer(asked)
         if call.shows:
             self._note(person.name, call.shows, _find_shown(call, asked, found), found)
@@ -143,18 +141,12 @@ class Backend:
         return person
 
     def _people(self) -> dict[str, Person]:
-        return self._look()[2]
-
-    def _settings(self) -> DeskSettings:
-        return self._look()[1]
-
-    def _look(self) -> tuple[Any, DeskSettings, dict[str, Person]]:
         """Who works here now: read again when a file that says it was changed."""
         stamps = tuple(_stamp(self._site.home / name) for name in _SHARED)
         with self._lock:
             if self._known is None or self._known[0] != stamps:
-                self._known = (stamps, read_desk(self._site), read_people(self._site))
-            return self._known
+                self._known = (stamps, read_people(self._site))
+            return self._known[1]
 
     def _refuse(self, status: int, error: ReleasePipelineError, *, remedy: str | None = None) -> Answer:
         """In its words, but for where the site lies on its machine, which is no reader's business."""

@@ -21,7 +21,7 @@ from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
 from release_pipeline import report
-from release_pipeline.desk.web import reviewing, stewarding
+from release_pipeline.desk.web import reviewing
 from release_pipeline.desk.web.client import NOBODY, Client, Credentials
 from release_pipeline.desk.web.frame import (
     LONGEST_LOGIN,
@@ -42,7 +42,7 @@ from release_pipeline.door.serving import SECURITY_HEADERS, with_headers
 COOKIE = "release_pipeline_desk"
 LOGIN, STATIC, ALIVE = "/login", "/static/", "/alive"
 _PAGE = re.compile(  # what a notice or a bookmark may lead to: pages that are looked at, and no other address
-    r"/(?:releases|policies|approvals|chain|running|operations|caps|keys|overlaps|audit|help)(?:/(?!\.\.?(?:/|$))[A-Za-z0-9._-]{1,64}){0,4}"
+    r"/(?:releases|policies|approvals|chain|caps|audit|help)(?:/(?!\.\.?(?:/|$))[A-Za-z0-9._-]{1,64}){0,4}"
 )
 _BASE = "release_pipeline.desk.base"
 _SECONDS = 8 * 3600
@@ -67,19 +67,16 @@ WAYS = (
     show("/releases", "releases.html", "releases"),
     Way("/leave", _leave, sends=True),
     *reviewing.WAYS,
-    *stewarding.WAYS,
+    show("/policies", "policies.html", "policies"),
+    show("/policies/{name}", "policy.html", "policy"),
     show("/approvals", "approvals.html", "approvals"),
     show("/approvals/populations", "approval.html", "populations-approval"),
     show("/approvals/policies/{policy}", "approval.html", "policy-approval"),
     show("/caps", "caps.html", "caps"),
-    show("/keys", "keys.html", "keys"),
-    show("/overlaps", "overlaps.html", "overlaps"),
-    show("/overlaps", "overlaps.html", "measure-overlaps", sends=True),
     show("/audit", "audit.html", "audit"),
     show("/chain/{release:path}/verify", "verified.html", "verify-release", sends=True),
     give("/chain/{release:path}/dossier", "dossier", sends=True),
     show("/chain/{release:path}", "chain.html", "chain"),
-    show("/operations", "operations.html", "operations"),
 )
 
 

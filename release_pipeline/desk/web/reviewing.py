@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from starlette.responses import Response
 
-from release_pipeline.desk.web.frame import Visit, Way, Wrong, give, pass_on, show
+from release_pipeline.desk.web.frame import Visit, Way, Wrong, give, pass_on
 from release_pipeline.door import Refused
 
 _WISH = ("what", "subject", "verdict", "why")
@@ -98,7 +98,6 @@ def _page_of(subject: dict[str, str]) -> str:
 
 WAYS = (
     give("/releases/{release:path}/report", "report", shown=True),
-    show("/releases/{release:path}/compare", "compare.html", "compare"),
     Way("/releases/{release:path}", _show_release),
     Way("/remarks", _remark, sends=True),
     Way("/remarks/drop", _drop, sends=True),

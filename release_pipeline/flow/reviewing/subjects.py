@@ -17,7 +17,7 @@ from release_pipeline.flow.reviewing.remarks import (
     list_release_passages,
     tell_remarks,
 )
-from release_pipeline.flow.reviewing.votes import ToldVotes, read_votes, tell_votes
+from release_pipeline.flow.reviewing.votes import ToldVotes, tell_votes
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import Vote, list_statuses
 from release_pipeline.flow.trust.approvals import find_approvable
@@ -62,7 +62,7 @@ def describe_review(site: Site, target: str) -> Iterator[str]:
     subject = find_subject(site, target)
     with site.open_registry(read_only=True) as registry:
         remarks = tell_remarks(registry, need_trust(site, registry), subject.name)
-        votes = None if subject.release is None else tell_votes(read_votes(registry, subject.release))
+        votes = None if subject.release is None else tell_votes(registry, subject.release)
     yield f"{subject.name}  hash {subject.hash[:12]}"
     if votes is not None:
         yield from describe_votes(votes)

@@ -15,62 +15,27 @@ from release_pipeline.store.registry import Registry, ReleaseId
 
 
 @dataclass(frozen=True, slots=True)
-class Votes:
-    """All votes on the candidate of a release as it is now: not to be shown to anybody but by `tell_votes`.
-
-    `last`: the last vote of each person, by name; `given`: every vote, in order; `needed`: how many people must approve;
-    `are_in`: as many have voted, or one rejected it."""
-
-    release: ReleaseId
-    candidate_hash: str
-    state: str
-    steward: str
-    needed: int
-    last: tuple[Vote, ...]
-    given: tuple[Vote, ...]
-    count: int
-    are_in: bool
-
-
-@dataclass(frozen=True, slots=True)
 class ToldVotes:
-    """What one reader may know of the votes: `own` is theirs, `votes` the last of each person and `given` every one in order,
-    both empty while they are blind."""
+    """What one reader may know of the votes on the candidate of a release as it is now: how many people have voted (`count`), and
+    how many must approve (`needed`). `own` is their last, `votes` the last of each person and `given` every one in order, both
+    empty until all `are_in`."""
 
-    release: ReleaseId
-    candidate_hash: str
-    state: str
-    needed: int
     count: int
+    needed: int
     are_in: bool
     own: Vote | None
     votes: tuple[Vote, ...]
     given: tuple[Vote, ...]
 
 
-def read_votes(registry: Registry, release: ReleaseId) -> Votes:
-    """The votes on the candidate of a release as it is now; raises `Blocked` where there is no candidate."""
+def tell_votes(registry: Registry, release: ReleaseId, *, reader: str | None = None) -> ToldVotes:
+    """What a reader may see; without one, what everybody may. The steward sees no more than others, and has no own vote. Raises
+    `Blocked` where there is no candidate."""
     status = status_of(registry, release)
     if status.candidate_hash is None:
         raise Blocked("it has no candidate, so nobody votes.", where=str(release), remedy="See `release-pipeline status`.")
-    policy = policy_of(registry, status.policy_hash)
     given = tuple(vote for vote in status.votes if vote.hash == status.candidate_hash)
-    last = tuple(vote for _, vote in sorted(last_votes(given, status.candidate_hash).items()))
-    return Votes(
-        release,
-        status.candidate_hash,
-        status.state,
-        policy.steward,
-        policy.review.reviewers,
-        last,
-        given,
-        len(status.voters),
-        not status.is_blind,
-    )
-
-
-def tell_votes(votes: Votes, *, reader: str | None = None) -> ToldVotes:
-    """What a reader may see; without one, what everybody may. The steward sees no more than others, and has no own vote."""
-    own = next((vote for vote in votes.last if vote.name == reader), None)
-    told = (votes.last, votes.given) if votes.are_in else ((), ())
-    return ToldVotes(votes.release, votes.candidate_hash, votes.state, votes.needed, votes.count, votes.are_in, own, *told)
+    last = last_votes(given, status.candidate_hash)
+    told = ((), ()) if status.is_blind else (tuple(last[name] for name in sorted(last)), given)
+    needed, own = policy_of(registry, status.policy_hash).review.reviewers, None if reader is None else last.get(reader)
+    return ToldVotes(len(status.voters), needed, not status.is_blind, own, *told)

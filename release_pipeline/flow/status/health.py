@@ -47,13 +47,8 @@ class HealthDocument:
 def check_health(site: Site, *, heartbeat: Heartbeat, now: datetime | None = None) -> HealthDocument:
     """Look at a site. `heartbeat`: when Dagster's daemon last said that it lives, None where it never did."""
     now = now or datetime.now(UTC)
-    checks = (*check_stores(site), _check_daemon(site, heartbeat, now))
+    checks = (*_check_registry(site), _check_vault(site), _check_disk(site), _check_daemon(site, heartbeat, now))
     return HealthDocument(now.isoformat(timespec="seconds"), all(check.ok for check in checks), checks)
-
-
-def check_stores(site: Site) -> tuple[HealthCheck, ...]:
-    """Look at registry, vault and disk, without Dagster."""
-    return (*_check_registry(site), _check_vault(site), _check_disk(site))
 
 
 def describe_health(found: HealthDocument) -> Iterator[str]:

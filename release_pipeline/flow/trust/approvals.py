@@ -56,7 +56,8 @@ from release_pipeline.verify import VOTE_SLACK
 Signed: TypeAlias = Mapping[str, Any]
 IMPORTED = ("policy", "populations", "approve", "reject", "return", KIND)  # kinds of statements that are signed elsewhere
 NOT_APPROVED = "is not approved by the privacy officer as it is now."  # by which a page tells this from what is broken
-_VOTED = (APPROVED, RETURNED, REJECTED)
+_EVENTS = {"approve": APPROVED, "return": RETURNED, "reject": REJECTED}  # by what a vote says
+_VOTED = tuple(_EVENTS.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,23 +145,24 @@ def approve_populations(site: Site, *, key: PrivateKey) -> Decision:
 
 def approve_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: str = "") -> Decision:
     """A reviewer approves the candidate as it is now. Once is enough of one person."""
-    with site.open_registry() as registry:
-        return _approve_candidate(site, registry, release, Sign.here(need_trust(site, registry), key, why))
+    return _vote_here(site, release, "approve", key, why)
 
 
 def reject_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: str) -> Decision:
     """A reviewer rejects the candidate, with the reason: it will never be published; a correction is the next revision."""
-    _check_reason(release, why)
-    with site.open_registry() as registry:
-        return _reject_candidate(site, registry, release, Sign.here(need_trust(site, registry), key, why), why)
+    return _vote_here(site, release, "reject", key, why)
 
 
 def return_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: str) -> Decision:
     """A reviewer returns the candidate, with the reasons: as long as that is their last vote it is neither approved nor
     published. It is no end: its steward answers, or makes a revision, and whoever returned it may approve it later."""
-    _check_reason(release, why, what="a return")
+    return _vote_here(site, release, "return", key, why)
+
+
+def _vote_here(site: Site, release: ReleaseId, kind: str, key: PrivateKey, why: str) -> Decision:
+    _check_reason(release, kind, why)
     with site.open_registry() as registry:
-        return _return_candidate(site, registry, release, Sign.here(need_trust(site, registry), key, why), why)
+        return _vote(site, registry, release, Sign.here(need_trust(site, registry), key, why), kind, why)
 
 
 def remark(site: Site, remarks: Remarks, *, key: PrivateKey) -> Decision:
@@ -190,13 +192,8 @@ def import_statement(site: Site, signed: Signed, remarks: Any = None) -> Decisio
         if kind == KIND:
             return _note_remarks(site, registry, check_remarks(remarks), sign)
         release = _find_release(registry, subject)
-        if kind == "approve":
-            return _approve_candidate(site, registry, release, sign)
-        if kind == "return":
-            _check_reason(release, said["why"], what="a return")
-            return _return_candidate(site, registry, release, sign, said["why"])
-        _check_reason(release, said["why"])
-        return _reject_candidate(site, registry, release, sign, said["why"])
+        _check_reason(release, kind, said["why"])
+        return _vote(site, registry, release, sign, kind, said["why"])
 
 
 def _find_release(registry: Registry, subject: str) -> ReleaseId:
@@ -245,17 +242,29 @@ def _approve_populations(site: Site, registry: Registry, sign: Sign) -> Decision
     return _approve_file(registry, sign, sign.of("populations", "populations", caps.hash), text=caps.text)
 
 
-def _approve_candidate(site: Site, registry: Registry, release: ReleaseId, sign: Sign) -> Decision:
-    status, policy = _reviewed(site, registry, release, sign, APPROVED)
-    digest, needed = str(status.candidate_hash), policy.review.reviewers
-    signed = _sign_vote(registry, sign, "approve", release, digest)
-    name = sign.signer.name
-    new = name not in valid_approvers(registry, sign.trust, status, policy.steward)  # once more, after a key was replaced
-    if new:
+def _vote(site: Site, registry: Registry, release: ReleaseId, sign: Sign, kind: str, why: str) -> Decision:
+    """Note a vote on the candidate as it is now, unless it was the person's last one already. A rejection ends the review."""
+    status, policy = _reviewed(site, registry, release, sign, _EVENTS[kind])
+    digest, name = str(status.candidate_hash), sign.signer.name
+    signed = _sign_vote(registry, sign, kind, release, digest)
+    payload: dict[str, Any] = {"what": "candidate", "subject": str(release), "hash": digest, "name": name}
+    if kind == "reject":
         _check_last_vote(registry, status, sign, signed)
-        payload = {"what": "candidate", "subject": str(release), "hash": digest, "name": name, "needed": needed}
-        move(registry, release, APPROVED, **payload, signed=signed)
-    return _decide(registry, sign, release, policy, new=new)
+        move(registry, release, REJECTED, **payload, reason=f"rejected by {name}: {why.strip()}", signed=signed)
+        return Decision(str(release), digest, name)
+    payload["needed"] = policy.review.reviewers
+    if kind == "return":
+        payload["reason"] = why.strip()
+        new = _check_last_vote(registry, status, sign, signed)
+    else:  # once more, after a key was replaced
+        new = name not in valid_approvers(registry, sign.trust, status, policy.steward)
+        if new:
+            _check_last_vote(registry, status, sign, signed)
+    if new:
+        move(registry, release, _EVENTS[kind], **payload, signed=signed)
+    status = status_of(registry, release)  # with a count that tells no open vote: of people who voted, as long as not all have
+    given = status.voters if status.is_blind else valid_approvers(registry, sign.trust, status, policy.steward)
+    return Decision(str(release), digest, name, len(given), policy.review.reviewers, new)
 
 
 def _sign_vote(registry: Registry, sign: Sign, kind: str, release: ReleaseId, digest: str) -> Signed:
@@ -277,28 +286,10 @@ def _sign_vote(registry: Registry, sign: Sign, kind: str, release: ReleaseId, di
     return signed
 
 
-def _decide(registry: Registry, sign: Sign, release: ReleaseId, policy: Policy, *, new: bool) -> Decision:
-    """The decision with a count that tells no open vote: of people who voted, as long as not all have."""
-    status = status_of(registry, release)
-    given = status.voters if status.is_blind else valid_approvers(registry, sign.trust, status, policy.steward)
-    return Decision(str(release), str(status.candidate_hash), sign.signer.name, len(given), policy.review.reviewers, new)
-
-
-def _check_reason(release: ReleaseId, why: str, *, what: str = "a rejection") -> None:
-    if not why.strip():
+def _check_reason(release: ReleaseId, kind: str, why: str) -> None:
+    if kind != "approve" and not why.strip():
+        what = "a return" if kind == "return" else "a rejection"
         raise WrongUsage(f"{what} needs its reason.", where=str(release), remedy="Add --why 'REASON'.")
-
-
-def _return_candidate(site: Site, registry: Registry, release: ReleaseId, sign: Sign, why: str) -> Decision:
-    status, policy = _reviewed(site, registry, release, sign, RETURNED)
-    digest, name = str(status.candidate_hash), sign.signer.name
-    signed = _sign_vote(registry, sign, "return", release, digest)
-    new = _check_last_vote(registry, status, sign, signed)
-    if new:
-        payload = {"what": "candidate", "subject": str(release), "hash": digest, "name": name}
-        needed = policy.review.reviewers
-        move(registry, release, RETURNED, **payload, needed=needed, reason=why.strip(), signed=signed)
-    return _decide(registry, sign, release, policy, new=new)
 
 
 def _check_last_vote(registry: Registry, status: ReleaseStatus, sign: Sign, signed: Signed) -> bool:
@@ -349,17 +340,6 @@ def _note_remarks(site: Site, registry: Registry, remarks: Remarks, sign: Sign) 
         payload = {"subject": remarks.subject, "hash": digest, "name": member.name, "document": remarks.document}
         registry.add(REMARKED, release, **payload, signed=signed)
     return Decision(remarks.subject, digest, member.name, len(remarks.entries), 0, new)
-
-
-def _reject_candidate(site: Site, registry: Registry, release: ReleaseId, sign: Sign, why: str) -> Decision:
-    status, _ = _reviewed(site, registry, release, sign, REJECTED)
-    digest, name = str(status.candidate_hash), sign.signer.name
-    signed = _sign_vote(registry, sign, "reject", release, digest)
-    _check_last_vote(registry, status, sign, signed)
-    reason = f"rejected by {name}: {why.strip()}"
-    payload = {"what": "candidate", "subject": str(release), "hash": digest, "name": name, "reason": reason}
-    move(registry, release, REJECTED, **payload, signed=signed)
-    return Decision(str(release), digest, name)
 
 
 def check_may_run(site: Site, registry: Registry, policy: Policy, caps: Caps) -> None:
