@@ -146,6 +146,14 @@ class TinySite:
         """The kinds of the events of one release's first revision, in order."""
         return [event.kind for event in self.events() if event.release == ReleaseId(policy, release)]
 
+    def charge(self, release: str = "1", policy: str = "people") -> ReleaseFlow:
+        """Bring a release as far as its charge and its clusters."""
+        flow = self.flow(release, policy)
+        flow.ingest()
+        assert not flow.validate().refusal
+        flow.microaggregate()
+        return flow
+
     def charges(self) -> list[Charge]:
         """Every charge in the registry."""
         with self.site.open_registry(read_only=True) as registry:

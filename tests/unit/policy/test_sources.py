@@ -25,6 +25,7 @@ def policy_of(source: str) -> Policy:
         ('{postgres: "${A}", query: "DELETE FROM people"}', "begin with SELECT, WITH or VALUES"),
         ("{path: 's3://bucket/people.duckdb', table: people}", "no object of a store"),
         ("{path: 's3://ana@bucket/people.csv'}", "no user, password, options or further addresses"),
+        ("{table: people}", "a source has a path, a postgres address or a spark table, one of them"),
         ("{spark: people, path: people.csv}", "a source has a path, a postgres address or a spark table, one of them"),
         ("{spark: people, table: people}", "a spark source names its table alone"),
         ("{spark: 'sc://spark.example.org/people'}", "a spark source names its table alone"),
