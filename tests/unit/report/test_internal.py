@@ -4,6 +4,7 @@ number."""
 from __future__ import annotations
 
 import dataclasses
+import html
 import itertools
 import math
 import re
@@ -56,6 +57,11 @@ ASKED = (*SECTIONS[:3], "subgroups", *SECTIONS[3:5], "sample", "ties", "criteria
 def read(view: InternalView) -> str:
     """The words of the page, without the pictures."""
     return Page(render_internal(view)).text
+
+
+def glance(view: InternalView) -> str:
+    """The same without parsing it, in half the time: with all of its spaces and references."""
+    return re.sub(r"<style.*?</style>|<svg.*?</svg>|<[^>]*>", "", render_internal(view), flags=re.DOTALL)
 
 
 @pytest.mark.parametrize("view", [sample_view(), empty_view(), stopped_view(), many_columns(1), many_columns(40)])
@@ -248,7 +254,8 @@ def test_every_figure_of_the_view_is_in_the_words_of_the_page() -> None:
     view, and the lower triangle is shown. Whether anything is generalised matters where there are no levels to show."""
     whole = sample_view()
     view = shorten(dataclasses.replace(whole, columns=whole.columns[1:3], gates=whole.gates[:2], map=whole.map[3:]))
-    before = read(view)
+    before = glance(view)
+    assert " ".join(html.unescape(before).split()) == read(view)
     upper = re.compile(r"correlations\.(original|released)\[(\d)\]\[(\d)\]")
     # `linkage` is the top of the ladder once more; which rung one is follows from its columns, and all rows are its lowest
     by_ladder = re.compile(r"\.linkage(\.|_chance)|\.linkage_ladder\[\d\]\.(masked|tried|sets)|\.linkage_ladder\[0\]\.linked")
@@ -262,7 +269,7 @@ def test_every_figure_of_the_view_is_in_the_words_of_the_page() -> None:
         if found and found[2] <= found[3]:
             continue
         tried += 1
-        assert read(changed) != before, path
+        assert glance(changed) != before, path
     assert tried > 200
 
 

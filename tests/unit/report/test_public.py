@@ -9,7 +9,6 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from release_pipeline.report.public import CARD_SCHEMA, render_card_html, render
 from release_pipeline.report.public import render_card_json as render_card
 from release_pipeline.report.view import PackageView
 from release_pipeline.sentences import PUBLIC
+from tests.unit.report.pages import Page
 from tests.unit.report.views import (
     FACTS,
     HOSTILE,
@@ -52,7 +52,6 @@ SAID = tuple(
     PUBLIC(f"caveat.{key}") for key in ("without_noise", "guessed_off_grid", "guessed_by_rows", "guessed_by_habit", "counted")
 )
 VALIDATOR = jsonschema.Draft202012Validator(CARD_SCHEMA)
-VOID = {"meta", "link", "br", "hr", "img"}
 
 
 def render_card_json(view: PackageView) -> str:
@@ -63,39 +62,6 @@ def render_card_json(view: PackageView) -> str:
 def render_package(view: PackageView) -> str:
     """datapackage.json with two hashes."""
     return render_datapackage(view, HASHES)
-
-
-class Page(HTMLParser):
-    """The tags with their attributes, the text, and what is open at the end."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.tags: list[tuple[str, tuple[tuple[str, str | None], ...]]] = []
-        self.texts: list[str] = []
-        self.comments: list[str] = []
-        self.open: list[str] = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, tuple(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] != "style":
-            self.texts.append(data)
-
-    def handle_comment(self, data: str) -> None:
-        self.comments.append(data)
-
-    @property
-    def text(self) -> str:
-        """All text on one line."""
-        return " ".join("".join(self.texts).split())
 
 
 def leaves(value: Any) -> Iterator[Any]:
@@ -432,7 +398,7 @@ def test_the_page_needs_nothing_else() -> None:
     tags = {tag for tag, _ in page.tags}
     assert not tags & {"script", "link", "img", "iframe", "object", "form", "a"}
     assert not re.search(r"https?:|url\(|@import|src=|href=|\son\w+=", text)
-    assert ("html", (("lang", "en"),)) in page.tags
+    assert ("html", {"lang": "en"}) in page.tags
     assert "default-src 'none'" in text
     assert {"main", "header", "section", "footer", "table", "caption", "th", "dl"} <= tags
     assert all(query in text for query in ("prefers-color-scheme: dark", "max-width: 40rem", "@media print", "size: A4"))
