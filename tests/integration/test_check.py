@@ -61,15 +61,6 @@ def test_a_column_of_another_name_is_refused(tiny: TinySite, capsys: pytest.Capt
     assert not find_canaries({"told": told[0].encode()}, ["canary-1", "canary-2"])
 
 
-def test_a_source_in_another_encoding_is_refused(tiny: TinySite, capsys: pytest.CaptureFixture[str]) -> None:
-    text = (tiny.home / "people.csv").read_text().replace("north", "nörth")
-    (tiny.home / "people.csv").write_bytes(text.encode("latin-1"))
-    assert check(tiny, capsys, "--source")[:2] == (
-        1,
-        [f"{tiny.home / 'people.csv'}: the file is not UTF-8 text. Convert it to UTF-8."],
-    )
-
-
 @pytest.mark.parametrize(
     ("source", "words"),
     [
