@@ -15,6 +15,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from release_pipeline.errors import PolicyInvalid
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.site import Site
@@ -171,6 +172,13 @@ class TinySite:
         """The rows of a query on a DuckDB file, by column."""
         with duckdb.connect(str(file), read_only=True) as connection:
             return connection.sql(text).to_arrow_table().to_pylist()
+
+
+def refusal(read: Callable[[], object]) -> str:
+    """All that is told of a policy that is refused."""
+    with pytest.raises(PolicyInvalid) as refused:
+        read()
+    return "\n".join(refused.value.problems)
 
 
 def make_site(

@@ -9,14 +9,8 @@ from typing import Any
 import pytest
 
 from release_pipeline.cli import main
-from tests.integration.sites import HEADER, TinySite, make_rows, make_site
+from tests.integration.sites import HEADER, TinySite, make_rows
 from tests.leaks import find_canaries
-
-
-@pytest.fixture
-def tiny(tmp_path: Path) -> TinySite:
-    """A site with a source of two releases."""
-    return make_site(tmp_path / "site")
 
 
 def check(tiny: TinySite, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, list[str], bool]:

@@ -56,12 +56,6 @@ def instance() -> Iterator[dg.DagsterInstance]:
         yield ephemeral
 
 
-@pytest.fixture
-def tiny(tmp_path: Path) -> TinySite:
-    """A site where nothing has run."""
-    return make_site(tmp_path / "site")
-
-
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TinySite, dg.ExecuteInProcessResult]]:
     """A site with a finished run of release 1; for tests that only look."""

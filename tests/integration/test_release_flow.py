@@ -29,12 +29,6 @@ RELEASED = ["town", "sex", "income", "rent"]
 RECORD = "release_pipeline_record"
 
 
-@pytest.fixture
-def tiny(tmp_path: Path) -> TinySite:
-    """A site where nothing has run."""
-    return make_site(tmp_path / "site")
-
-
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> TinySite:
     """A site whose release 1 is a candidate; for tests that only look."""
