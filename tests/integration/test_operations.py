@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -46,6 +45,7 @@ from tests.integration.sites import (
     policy_text,
     run_job,
 )
+from tests.integration.stops import environment
 
 pytestmark = GX_WARNINGS
 
@@ -158,11 +158,6 @@ def gone() -> dict[str, str]:
     program = "import json; from release_pipeline.dagster_app.runs import process_tags; print(json.dumps(process_tags()))"
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, env=environment())
     return json.loads(done.stdout)
-
-
-def environment() -> dict[str, str]:
-    """The environment of a process that runs this checkout."""
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 def requested(evaluated: Any) -> list[str]:
