@@ -4,6 +4,7 @@ number."""
 from __future__ import annotations
 
 import dataclasses
+import functools
 import html
 import itertools
 import math
@@ -160,6 +161,23 @@ def test_no_number_breaks_the_page(number: float) -> None:
     assert all(re.fullmatch(r"\d+", number) for number in drawn)
 
 
+@functools.cache
+def write_everywhere(text: str) -> tuple[str, Page]:
+    """A page with this text wherever one is, and what a program reads there."""
+
+    def fill(value: Any) -> Any:
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            kept = {"state", "stopped_at", "in_releases", "at", "error_of"}
+            names = {field.name for field in dataclasses.fields(value)} - kept
+            return dataclasses.replace(value, **{name: fill(getattr(value, name)) for name in names})
+        if isinstance(value, tuple):
+            return tuple(fill(part) for part in value)
+        return text if isinstance(value, str) else value
+
+    rendered = render_internal(fill(shorten(sample_view(gates=stopped_view().gates))))
+    return rendered, Page(rendered)
+
+
 @pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(TEXTS | HOSTILE)
@@ -167,22 +185,7 @@ def test_no_number_breaks_the_page(number: float) -> None:
 def test_no_text_becomes_anything_but_text(text: str) -> None:
     """With the same text everywhere the page has the same tags as with a plain one, and none of the unseen characters."""
 
-    def fill(value: Any, text: str) -> Any:
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            kept = {"state", "stopped_at", "in_releases", "at", "error_of"}
-            changed = {
-                field.name: fill(getattr(value, field.name), text)
-                for field in dataclasses.fields(value)
-                if field.name not in kept
-            }
-            return dataclasses.replace(value, **changed)
-        if isinstance(value, tuple):
-            return tuple(fill(part, text) for part in value)
-        return f"x{text}" if isinstance(value, str) else value
-
-    view = shorten(sample_view(gates=stopped_view().gates))
-    rendered = render_internal(fill(view, text))
-    page, plain = Page(rendered), Page(render_internal(fill(view, "x")))
+    (rendered, page), (_, plain) = write_everywhere(f"x{text}"), write_everywhere("xx")
 
     def outline(page: Page) -> list[tuple[str, list[str]]]:
         return [(tag, list(attributes)) for tag, attributes in page.tags if tag not in VOID | {"text"}]

@@ -273,11 +273,13 @@ def test_every_fact_is_on_the_page(facts: dict[str, Any]) -> None:
         assert any(" ".join(form.split()) in text for form in shown(fact)), fact
 
 
+OURS = {*own_sentences(), Card.FORMAT, None, False, True}
+
+
 @pytest.mark.slow
 @given(every_facts())
 def test_the_card_holds_nothing_but_the_facts_and_our_sentences(facts: dict[str, Any]) -> None:
     """Leaf by leaf."""
-    ours = {*own_sentences(), Card.FORMAT, None, False, True}
     noise = ("noise.inside", "noise.inside_without_order", "noise.anywhere")
     notes = {f"{PUBLIC(key)} {PUBLIC('noise.bound_alone')}" for key in noise}
     looks = set[str]()
@@ -285,7 +287,7 @@ def test_the_card_holds_nothing_but_the_facts_and_our_sentences(facts: dict[str,
         numbers = {"trials": count_things(told.count, "trial"), "last": told.last}
         numbers |= {"others": format_count(told.count - told.runs), "runs": format_count(told.runs)}
         looks = {PUBLIC("looks.words", **numbers)}
-    strangers = set(leaves(json.loads(render_card_json(make_package(**facts))))) - list_facts(facts) - ours - notes - looks
+    strangers = set(leaves(json.loads(render_card_json(make_package(**facts))))) - list_facts(facts) - OURS - notes - looks
     assert not strangers
 
 
