@@ -1,8 +1,9 @@
-"""The clock by which a site dates its events and reads its timetables, stopped; those of Dagster and of other processes go on."""
+"""The clocks by which a site dates its events and reads its timetables; those of Dagster and of other processes go on."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, tzinfo
+from typing import Any
 
 import pytest
 
@@ -25,3 +26,17 @@ def stop_clock(patch: pytest.MonkeyPatch) -> datetime:
     for reader in READERS:
         patch.setattr(reader, "datetime", Stopped)
     return moment
+
+
+def set_registry_clock(patch: pytest.MonkeyPatch, start: datetime) -> Any:
+    """That of the registry alone: it stands at this moment until `moment` of what this gives is set."""
+
+    class Clock(datetime):
+        moment = start
+
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:
+            return cls.moment
+
+    patch.setattr(registry, "datetime", Clock)
+    return Clock

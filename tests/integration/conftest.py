@@ -16,7 +16,7 @@ from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.trust.keys import PrivateKey
 from tests.integration.people import CORRECTION, RELEASE, Demo, appoint, copy_site, make_keys, read_keys, review
-from tests.integration.sites import ROOT, make_site
+from tests.integration.sites import ROOT, TinySite, make_site
 
 collect_ignore = ["warm.py"]  # for other processes: what it imports takes seconds, and warns of what others deprecate
 
@@ -34,6 +34,12 @@ def _make_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path]
             make(made)
             whole.touch()
     return made
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> TinySite:
+    """A site where nothing has run."""
+    return make_site(tmp_path / "site")
 
 
 @pytest.fixture(scope="session")

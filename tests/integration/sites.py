@@ -15,6 +15,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from release_pipeline.errors import PolicyInvalid
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.site import Site
@@ -146,6 +147,14 @@ class TinySite:
         """The kinds of the events of one release's first revision, in order."""
         return [event.kind for event in self.events() if event.release == ReleaseId(policy, release)]
 
+    def charge(self, release: str = "1", policy: str = "people") -> ReleaseFlow:
+        """Bring a release as far as its charge and its clusters."""
+        flow = self.flow(release, policy)
+        flow.ingest()
+        assert not flow.validate().refusal
+        flow.microaggregate()
+        return flow
+
     def charges(self) -> list[Charge]:
         """Every charge in the registry."""
         with self.site.open_registry(read_only=True) as registry:
@@ -163,6 +172,13 @@ class TinySite:
         """The rows of a query on a DuckDB file, by column."""
         with duckdb.connect(str(file), read_only=True) as connection:
             return connection.sql(text).to_arrow_table().to_pylist()
+
+
+def refusal(read: Callable[[], object]) -> str:
+    """All that is told of a policy that is refused."""
+    with pytest.raises(PolicyInvalid) as refused:
+        read()
+    return "\n".join(refused.value.problems)
 
 
 def make_site(

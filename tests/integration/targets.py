@@ -17,13 +17,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.message import Message
 from email.parser import BytesParser
-from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any, TypeAlias, cast
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
-
-from tests.guards import HANGING
 
 TOKEN = "zyx-tok3n-of-the-archive"  # noqa: S105
 CUT, LATER = 0, -1  # in the place of a status: the connection ends without an answer, before or after it was done
@@ -60,16 +56,12 @@ class Asked:
 
 @dataclass
 class Archive:
-    """A server. `refuse`: statuses for requests that match a pattern of METHOD PATH, each of them for one; `hold`: likewise one
-    that is not answered, but `held`, until a test lets it `go`."""
+    """A server. `refuse`: statuses for requests that match a pattern of METHOD PATH, each of them for one."""
 
     base: str = ""
     asked: list[str] = field(default_factory=list[str])
     refuse: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     elsewhere: str = ""  # where it sends one with a status of 3xx
-    hold: str = ""
-    held: threading.Event = field(default_factory=threading.Event)
-    go: threading.Event = field(default_factory=threading.Event)
 
     def answer(self, asked: Asked) -> Reply:
         """What it replies."""
@@ -96,7 +88,7 @@ class Archive:
 
 
 @contextmanager
-def serving(archive: Archive, *, port: int = 0) -> Iterator[None]:
+def serving(archive: Archive) -> Iterator[None]:
     """The server while it serves."""
     lock = threading.Lock()
 
@@ -108,12 +100,6 @@ def serving(archive: Archive, *, port: int = 0) -> Iterator[None]:
             headers = {name.lower(): value for name, value in self.headers.items()}
             query = {name: values[0] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
             asked = Asked(self.command, unquote(parts.path), query, headers, self.read_body(headers))
-            if archive.hold and re.fullmatch(archive.hold, f"{asked.method} {asked.path}"):
-                archive.hold = ""
-                archive.held.set()
-                archive.go.wait(HANGING)
-                self.close_connection = True
-                return
             with lock:
                 status, reply = archive.reply(asked)
             if status == CUT:
@@ -144,7 +130,7 @@ def serving(archive: Archive, *, port: int = 0) -> Iterator[None]:
 
         def log_message(self, format: str, *args: Any) -> None: ...
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     archive.base = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
@@ -152,7 +138,6 @@ def serving(archive: Archive, *, port: int = 0) -> Iterator[None]:
     try:
         yield
     finally:
-        archive.go.set()
         server.shutdown()
         thread.join()
         server.server_close()
@@ -219,31 +204,6 @@ class Bucket(Archive):
         head = f"<Name>{bucket}</Name><Prefix>{escape(prefix)}</Prefix><KeyCount>{len(keys)}</KeyCount><MaxKeys>1000</MaxKeys>"
         text = f"{head}<IsTruncated>false</IsTruncated>{files}{more}"
         return f'<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">{text}</ListBucketResult>'.encode()
-
-
-class KeptObjects(dict[str, bytes]):
-    """Objects that outlive their server, each a file that is there whole or not at all."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__({bytes.fromhex(file.name).decode(): file.read_bytes() for file in folder.glob("[0-9a-f]*")})
-        self._folder = folder
-
-    def __setitem__(self, path: str, content: bytes) -> None:
-        partial = self._folder / ".partial"
-        partial.write_bytes(content)
-        partial.replace(self._folder / path.encode().hex())
-        super().__setitem__(path, content)
-
-
-def serve_bucket(folder: Path, port: int, hold: str, tells: Connection) -> None:
-    """A store in a process of its own, until it is killed. It tells where it is, and when it has the request for which it is to
-    `hold`."""
-    bucket = Bucket(objects=KeptObjects(folder), hold=hold)
-    with serving(bucket, port=port):
-        tells.send(bucket.base)
-        if hold and bucket.held.wait(HANGING):
-            tells.send("held")
-        threading.Event().wait(HANGING)
 
 
 # archives

@@ -313,13 +313,13 @@ def test_a_delivered_database_shows_no_other_file(hostile: TinySite) -> None:
         return number > 0
 
     def read() -> None:
-        seen = 0
-        for _ in range(TRIES):
+        seen, tries = 0, TRIES // 4  # the table is exchanged during nearly every one of them
+        for _ in range(tries):
             with contextlib.suppress(ReleasePipelineError):
                 with open_delivered(delivered / "x.duckdb", "records") as connection:
                     assert connection.execute("SELECT * FROM records").fetchall() == [("north",)]
                 seen += 1
-        assert 0 < seen < TRIES
+        assert 0 < seen < tries
 
     assert be("steward", lambda: deliver(0) and None) == ""
     attacks = [lambda number=number: deliver(number) for number in range(len(views) + 1)]

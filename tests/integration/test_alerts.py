@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from release_pipeline.flow.alerts.look import TOLD
 from release_pipeline.flow.alerts.matters import LATE_AFTER, REFUSED
 from release_pipeline.flow.alerts.outbox import NotSent, folder_of
 from release_pipeline.flow.opening import open_release
-from release_pipeline.flow.status.overview import list_releases
 from release_pipeline.flow.timetable import record_policies
 from tests.integration.people import copy_site
 from tests.integration.sites import GX_WARNINGS, ROOT, TinySite, make_rows, make_site, spoil
@@ -129,26 +127,6 @@ def test_what_was_over_before_anybody_was_named_is_not_told(tiny: TinySite, sent
     tiny.flow("3").run()
     sender.tell(tiny.site)
     assert [(alert.kind, alert.release) for _, alert in sent[3:]] == [("blocked", "people/3/r1"), ("waiting", "people/3/r1")]
-
-
-@pytest.mark.slow
-def test_who_takes_nothing_holds_up_nobody_and_is_seen(tiny: TinySite, sent: Sent, capsys: pytest.CaptureFixture[str]) -> None:
-    """Neither the others nor a run; `status` says so; later it gets everything, in order."""
-    say(tiny, ALL + "  - {on: [blocked, waiting], webhook: '${DOWN}'}\n")
-    site = replace(tiny.site, environment={"DOWN": "https://down.example/kanarie"})
-    done = sender.tell(site)
-    assert [(each.sent, each.left) for each in done] == [(3, 0), (0, 2)]
-    [words] = [line for line in list_releases(site)[1] if "not sent" in line]
-    assert words.startswith("webhook ${DOWN}: 2 not sent, tried since ")
-    assert words.endswith(": it answered 503.")
-    assert main(["status", "--home", str(tiny.home)]) == 0
-    assert f"broken: {words}" in capsys.readouterr().out
-    tiny.write_rows(make_rows(releases=("1", "2", "3")))
-    tiny.flow("2").run()
-    site = replace(tiny.site, environment={"DOWN": "https://up.example"})
-    sender.tell(site)
-    assert [alert.kind for address, alert in sent if "up" in address] == ["waiting", "blocked", "waiting"]
-    assert not [line for line in list_releases(site)[1] if "not sent" in line]
 
 
 @pytest.mark.parametrize("where", ["put", "_append"])

@@ -33,14 +33,6 @@ def declare(tiny: TinySite, text: str) -> None:
     (tiny.home / "populations.yaml").write_text(text)
 
 
-def charge(tiny: TinySite, release: str, policy: str = "people") -> None:
-    """Bring a release as far as its charge and its clusters."""
-    flow = tiny.flow(release, policy)
-    flow.ingest()
-    assert not flow.validate().refusal
-    flow.microaggregate()
-
-
 def others(rows: list[Row], prefix: str) -> list[Row]:
     """The records of other people."""
     return [{**row, "person": f"{prefix}{row['person']}"} for row in rows]
@@ -57,7 +49,7 @@ def charged_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = [*make_rows(releases=["1"]), *others(make_rows(releases=["2"]), "q")]
     tiny = make_site(tmp_path_factory.mktemp("budgets") / "site", rows=rows, gates=NO_GUARD)
     declare(tiny, f"folk: {{{ROOMY}}}\n")
-    charge(tiny, "1")
+    tiny.charge("1")
     return tiny.home
 
 
@@ -94,7 +86,7 @@ def test_a_signed_rename_carries_what_was_spent(tiny: TinySite) -> None:
     tiny.write_policy(population="adults", gates=NO_GUARD)
     declare(tiny, f"adults: {{{ROOMY}, was: folk}}\n")
     revise_release(tiny.site, "people", "1", why="renamed")
-    charge(tiny, "1")
+    tiny.charge("1")
     assert spent(tiny) == {"adults": "4", "folk": "2"}
     with pytest.raises(OverCap, match=r"adults has 0 left of 4"):
         tiny.flow("2").ingest()
@@ -115,7 +107,7 @@ def test_an_older_registry_is_found_out_by_the_vaults_of_those_before(tiny: Tiny
     """The attack: registry and head put back, the young vault of the population that carries another taken away. The vault of
     that other one is as it was, and knows a release that the registry does not."""
     older = {file: file.read_bytes() for file in (tiny.site.registry, tiny.site.vault / "registry.head")}
-    charge(tiny, "2")
+    tiny.charge("2")
     declare(tiny, f"folk: {{{ROOMY}}}\nadults: {{{ROOMY.replace('4', '6')}, was: folk}}\n")
     tiny.write_policy(population="adults", gates=NO_GUARD)
     for file, content in older.items():
@@ -146,7 +138,7 @@ def test_a_vault_of_those_before_that_forgot_with_the_registry_is_found_out(tiny
     """Registry and head put back, and in the vault of the population before the release that they do not know deleted."""
     tiny.flow("1").mask()
     older = {file: file.read_bytes() for file in (tiny.site.registry, tiny.site.vault / "registry.head")}
-    charge(tiny, "2")
+    tiny.charge("2")
     tiny.write_policy(population="adults", gates=NO_GUARD)
     for file, content in older.items():
         file.write_bytes(content)
@@ -188,8 +180,8 @@ def two(tmp_path: Path) -> TinySite:
     rows = make_rows(releases=["1"])
     tiny.write_rows([*rows[:20], *others(rows[20:], "s")], name="sick.csv")
     declare(tiny, f"folk: {{{ROOMY}}}\nsick: {{{ROOMY}}}\n")
-    charge(tiny, "1")
-    charge(tiny, "1", "health")
+    tiny.charge("1")
+    tiny.charge("1", "health")
     return tiny
 
 

@@ -9,14 +9,8 @@ from typing import Any
 import pytest
 
 from release_pipeline.cli import main
-from tests.integration.sites import HEADER, TinySite, make_rows, make_site
+from tests.integration.sites import HEADER, TinySite, make_rows
 from tests.leaks import find_canaries
-
-
-@pytest.fixture
-def tiny(tmp_path: Path) -> TinySite:
-    """A site with a source of two releases."""
-    return make_site(tmp_path / "site")
 
 
 def check(tiny: TinySite, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, list[str], bool]:
@@ -59,15 +53,6 @@ def test_a_column_of_another_name_is_refused(tiny: TinySite, capsys: pytest.Capt
     assert (code, len(told)) == (1, 1)
     assert "does it have a header?" in told[0]
     assert not find_canaries({"told": told[0].encode()}, ["canary-1", "canary-2"])
-
-
-def test_a_source_in_another_encoding_is_refused(tiny: TinySite, capsys: pytest.CaptureFixture[str]) -> None:
-    text = (tiny.home / "people.csv").read_text().replace("north", "nörth")
-    (tiny.home / "people.csv").write_bytes(text.encode("latin-1"))
-    assert check(tiny, capsys, "--source")[:2] == (
-        1,
-        [f"{tiny.home / 'people.csv'}: the file is not UTF-8 text. Convert it to UTF-8."],
-    )
 
 
 @pytest.mark.parametrize(

@@ -139,29 +139,6 @@ def test_check_explains_the_shipped_policies(capsys: pytest.CaptureFixture[str],
     assert ("not covered" in labels) == (policy.stem not in OF_TABLES)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "phrase"),
-    [
-        (["mask", "people.csv", "--policy", "people.yaml", "-o", "{out}", "--unaccounted"], 0, "not a release"),
-        (["mask", "few.csv", "--policy", "people.yaml", "-o", "{out}", "--unaccounted"], 1, "5 records are fewer than the 6"),
-        (["mask", "people.csv", "--policy", "people.yaml", "-o", "{out}"], 2, "Add --unaccounted"),
-    ],
-    ids=["fine", "refused", "wrong-usage"],
-)
-@pytest.mark.slow
-def test_mask_in_a_process_of_its_own(people: Path, tmp_path: Path, arguments: list[str], code: int, phrase: str) -> None:
-    """The process ends with the exit code, says why, and has written the whole table or nothing."""
-    out = tmp_path / "out.csv"
-    filled = [argument.format(out=out) for argument in arguments]
-    process = subprocess.run(command(*filled), cwd=people, capture_output=True, text=True, check=False)
-    assert process.returncode == code, process.stderr
-    assert phrase in process.stdout + process.stderr
-    assert "zyx" not in process.stdout + process.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ([] if code else ["out.csv"])
-    if code == 0:
-        assert out.read_bytes().count(b"\n") == 300_001
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("step", "seconds"),

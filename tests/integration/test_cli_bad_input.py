@@ -340,8 +340,6 @@ COMMANDS = [
     ("evidence-exists", f"{MASK} -o out.csv --evidence taken.json", 2, "taken.json: the file exists already"),
     ("not-unaccounted", "mask people.csv --policy people.yaml -o out.csv", 2, "Add --unaccounted if this is not a release"),
     ("no-policy-named", "mask people.csv -o out.csv --unaccounted", 2, "--policy"),
-    ("unknown-option", f"{MASK} -o out.csv --force", 2, "No such option '--force'."),
-    ("unknown-command", "dance people.csv", 2, "No such command 'dance'."),
     ("mask-policy-missing", "mask people.csv --policy nowhere.yaml --unaccounted -o out.csv", 2, "there is no such file"),
     ("mask-policy-is-the-data", "mask people.csv --policy people.csv --unaccounted -o out.csv", 1, "a policy is a mapping"),
     ("check-policy-directory", "check folder", 2, "folder: this is a directory"),
@@ -350,7 +348,6 @@ COMMANDS = [
     ("init-a-first-person", "init people --from first.csv", 1, "the first line may be a record and no header"),
     ("init-quote-of-header-ends-in-a-cell", "init people --from swallow.csv", 1, "swallow.csv: "),
     ("check-no-rows", "check people.yaml --rows 0", 2, "Invalid value for '--rows': 0 is not in the range"),
-    ("check-rows-in-words", "check people.yaml --rows many", 2, "Invalid value for '--rows': 'many' is not a valid integer"),
 ]
 
 
@@ -362,14 +359,12 @@ def test_commands_refuse_wrong_usage(run: Runner, command: str, code: int, phras
     run.write("people.yaml", POLICY)
     waves = [["1", *row] for row in records()] + [["2", *row] for row in records(9)] + [[WORD, *row] for row in records()]
     run.write("waves.csv", as_csv(["wave", *HEADER], waves))
-    run.write("gaps.csv", as_csv(["wave", *HEADER], [*waves, ["", *records()[0]], [" ", *records()[1]]]))
     run.write("waves.yaml", change(POLICY, *WAVES))
     run.write("swallow.csv", as_csv([*HEADER[:4], '"note'], [[*row[:4], f'{WORD}"'] for row in records()]))
     run.write("first.csv", as_csv([WORD, "b"], [["a", "c"], ["d", "e"]]))
     run.write("taken.csv", "what was there\n")
     run.write("taken.json", "{}\n")
     run.write("folder/inner", "")
-    run.write("folder.csv/inner", "")
     (run.folder / "link.csv").symlink_to("people.csv")
     (run.folder / "hard.csv").hardlink_to(run.folder / "people.csv")
     assert_refused(run(command), code=code, phrase=phrase)
@@ -564,8 +559,12 @@ LEAKS: dict[str, Callable[[str], object]] = {
 }
 
 
-@pytest.mark.parametrize("leak", LEAKS.values(), ids=LEAKS)
-@pytest.mark.parametrize("cell", [WORD.upper(), "735,184,629.25", str(DAY)])
+SPELLED = [WORD.upper(), "735,184,629.25", str(DAY)]
+
+
+@pytest.mark.parametrize(
+    ("leak", "cell"), [*((leak, WORD) for leak in LEAKS.values()), *((LEAKS["file"], cell) for cell in SPELLED)]
+)
 def test_a_leak_would_be_found(run: Runner, monkeypatch: pytest.MonkeyPatch, leak: Callable[[str], object], cell: str) -> None:
     """The helper behind every test here fails when a cell gets out on purpose, whatever the way and the spelling."""
 

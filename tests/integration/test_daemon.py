@@ -28,7 +28,8 @@ from release_pipeline.dagster_app.launch import prepare
 from release_pipeline.dagster_app.runs import PROCESS
 from tests.guards import HANGING
 from tests.integration.processes import run_program
-from tests.integration.sites import ROOT, TinySite, make_rows, make_site
+from tests.integration.sites import TinySite, make_rows, make_site
+from tests.integration.stops import environment
 
 pytestmark = pytest.mark.slow
 
@@ -76,11 +77,6 @@ class Session:
     def runs_of(self, release: str) -> list[dg.DagsterRun]:
         """The runs of a release, the first one first."""
         return [run for run in reversed(self.runs) if run.tags["dagster/partition"] == release]
-
-
-def environment() -> dict[str, str]:
-    """The environment of a process that runs this checkout."""
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 def processes_of(tiny: TinySite) -> list[psutil.Process]:

@@ -74,16 +74,6 @@ def test_the_lineage_ends_in_what_the_public_has(tiny: TinySite, instance: dg.Da
     assert [event.kind for event in tiny.events()].count("published") == 1
 
 
-def test_what_is_not_approved_is_refused_in_words(tiny: TinySite, instance: dg.DagsterInstance) -> None:
-    """The failure says why, and nothing is published."""
-    tiny.flow("2").run()
-    result = publish_by_job(tiny, instance, "2")
-    assert not result.success
-    [words] = failures(result)
-    assert words.startswith("people/2/r1: it is not approved yet: 0 of 2 reviewers have voted. They look at ")
-    assert not (tiny.home / "releases" / "people" / "2").exists()
-
-
 def test_the_schedule_asks_for_what_may_be_published(tiny: TinySite, instance: dg.DagsterInstance) -> None:
     """Once, with the partition of the release; and then for nothing more."""
     asked = tick(tiny, instance)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import random
-import re
 import shutil
-import signal
 import sqlite3
 import struct
 from collections.abc import Iterator, Sequence
@@ -19,7 +16,6 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from release_pipeline.cli import main
 from release_pipeline.dagster_app.definitions import build_defs
 from release_pipeline.dagster_app.metadata import ALLOWED, build_metadata
 from release_pipeline.dagster_app.releases import build_release_assets
@@ -30,7 +26,6 @@ from release_pipeline.flow.release import FAMILIES, StageResult
 from release_pipeline.stages.checks import Check
 from tests.integration.sites import (
     GX_WARNINGS,
-    HEADER,
     QUIET,
     ROOT,
     SPOILED,
@@ -44,8 +39,6 @@ from tests.integration.sites import (
     run_job,
     spoil,
 )
-from tests.integration.test_counted import CAP, OF_HOUSEHOLDS, make_records
-from tests.integration.test_counted import PARTS as COUNTED
 from tests.integration.test_whole_table import CAP as TABLE_CAP
 from tests.integration.test_whole_table import PARTS as WHOLE
 from tests.integration.test_whole_table import make_people
@@ -61,12 +54,6 @@ def instance() -> Iterator[dg.DagsterInstance]:
     """Dagster's records, in memory."""
     with dg.DagsterInstance.ephemeral() as ephemeral:
         yield ephemeral
-
-
-@pytest.fixture
-def tiny(tmp_path: Path) -> TinySite:
-    """A site where nothing has run."""
-    return make_site(tmp_path / "site")
 
 
 @pytest.fixture(scope="module")
@@ -130,18 +117,6 @@ def test_candidate_metadata_plots_epsilon_and_k(good: tuple[TinySite, dg.Execute
     assert {"table_bound", "column_bound", "claim", "population_spent"} <= metadata.keys()
 
 
-def test_epsilon_and_k_are_numbers_on_every_stage_that_they_shape(good: tuple[TinySite, dg.ExecuteInProcessResult]) -> None:
-    """From `microaggregated` on, the same as the candidate's; before, nothing has a claim."""
-    for stage, materialization in materializations(good[1]).items():
-        metadata = materialization.metadata
-        if stage in ("ingested", "validated"):
-            assert not {"epsilon", "k"} & metadata.keys(), stage
-            continue
-        assert isinstance(metadata["epsilon"], dg.FloatMetadataValue), stage
-        assert isinstance(metadata["k"], dg.IntMetadataValue), stage
-        assert (metadata["epsilon"].value, metadata["k"].value) == (2.0, 5), stage
-
-
 def test_what_a_claim_lacks_is_left_out(tmp_path: Path, instance: dg.DagsterInstance) -> None:
     """A synthetic table has no k: every stage says its epsilon all the same, and the candidate what was done to each column."""
     tiny = make_site(tmp_path / "site", rows=make_people(), **{"cap": TABLE_CAP, **WHOLE})
@@ -156,20 +131,9 @@ def test_what_a_claim_lacks_is_left_out(tmp_path: Path, instance: dg.DagsterInst
         assert "k" not in found[stage].metadata, stage
 
 
-def test_every_fact_in_the_metadata_is_on_the_list(good: tuple[TinySite, dg.ExecuteInProcessResult]) -> None:
-    """Nothing but allowed facts, notes, and columns; no figure against the original."""
-    for stage, materialization in materializations(good[1]).items():
-        more = {"notes", "columns", "report", "dagster/column_schema", "dagster/column_lineage"}
-        assert materialization.metadata.keys() <= ALLOWED.keys() | more, stage
-
-
 def test_every_public_fact_is_on_the_list() -> None:
     """Or a release that has one would fail at its candidate, after the charge."""
     assert {field.name for field in dataclasses.fields(PublicFacts)} <= ALLOWED.keys()
-
-
-def _of_households(home: Path) -> TinySite:
-    return make_site(home, rows=make_records(), cap=CAP, **{**COUNTED, "person": OF_HOUSEHOLDS})
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -269,20 +233,6 @@ def test_spoiled_source_fails_the_run_with_its_reason(tiny: TinySite, instance: 
     assert reason in tiny.status().reason
 
 
-def test_failed_gate_shows_no_figure_computed_from_the_data(tmp_path: Path, instance: dg.DagsterInstance) -> None:
-    """The expected error of these data is internal: the failure and the state name the gate and its limit alone."""
-    tiny = make_site(tmp_path / "site", gates="{min_rows: 20, expected_error: {income: 0.000001}}")
-    result = run_job(tiny, instance=instance)
-    [refused] = (tiny.site.vault / "refused").glob("*.json")
-    [gate] = json.loads(refused.read_text())["gates"]
-    value = gate["value"]
-    assert f"{value:.3g}" in refused.with_suffix(".html").read_text(encoding="utf-8")
-    for words in (failures(result)[0], tiny.status().reason, *(repr(event) for event in result.all_events)):
-        payload = re.sub(r"\b[0-9.]+ ?m?s\b", "", words)  # how long something took may be any number
-        assert f"{value:.2g}" not in re.findall(r"[0-9.e-]+", payload)
-        assert f"{value:.3g}" not in payload
-
-
 def test_candidate_alone_cannot_be_selected_without_its_audit(good: tuple[TinySite, dg.ExecuteInProcessResult]) -> None:
     """Audit and candidate are one step."""
     tiny, _ = good
@@ -377,7 +327,6 @@ BROKEN_LINES = {  # DuckDB's errors quote some of them
     "broken quote": f'{MARK}person,1,"{MARK}town" {MARK},1,{NUMBERS[0]}\n'.encode(),
     "no text": f"{MARK}person,1,{MARK}town".encode() + b"\xff\xfe\n",
 }
-BY_COMMAND = ["nothing", "everything", "broken quote"]  # through the job they all go
 WAYS = [*CANARY_WAYS, *BROKEN_LINES, "no header", "everything"]
 
 
@@ -460,32 +409,6 @@ def test_no_cell_leaves_through_the_dagster_job(tmp_path: Path, capfd: pytest.Ca
     assert (leaks(contents), {way: what for way, what in found.items() if what}) == ([], {})
 
 
-def test_no_cell_leaves_through_the_command_line(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The same through `run` and `status`, whose words have the reason and no cell."""
-    monkeypatch.setenv("DAGSTER_REDACT_USER_CODE_ERRORS", "")
-    home = dagster_home(tmp_path / "dagster")
-    handler = signal.getsignal(signal.SIGTERM)
-    found: dict[str, object] = {}
-    for way in BY_COMMAND:
-        tiny = canary_site(tmp_path / way, way)
-        tiny.site.dagster_home.symlink_to(home)  # one set of records for all sites, since making one takes a second
-        try:
-            code = main(["run", "people", "--release", "1", "--home", str(tiny.home)])
-            status = main(["status", "--home", str(tiny.home)])
-        finally:
-            signal.signal(signal.SIGTERM, handler)
-        console = capfd.readouterr()
-        assert (code, status) == (0 if way in GOES_THROUGH else 1, 0), (way, console.err)
-        assert "internal error" not in console.err.lower(), way
-
-        found[way] = leaks([*public_contents(tiny), console.out.encode(), console.err.encode()])
-    contents = dagster_contents(home)
-    assert len(contents) > 100
-    assert (leaks(contents), {way: what for way, what in found.items() if what}) == ([], {})
-
-
 def test_search_finds_a_cell_that_leaks_on_purpose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A check's message that quotes a cell is found in Dagster's files, in the registry and in the failure."""
     tiny = canary_site(tmp_path / "site", "undeclared category")
@@ -503,11 +426,3 @@ def test_search_finds_a_cell_that_leaks_on_purpose(tmp_path: Path, monkeypatch: 
     assert leaks(dagster_contents(home)) == [MARK.encode()]
     assert leaks([tiny.status().reason.encode()]) == [MARK.encode()]
     assert MARK.encode() in leaks([tiny.site.registry.read_bytes()])
-
-
-def test_header_of_the_source_is_the_only_text_of_it_that_is_named(tiny: TinySite, instance: dg.DagsterInstance) -> None:
-    """A name that could be a cell, behind a quote that does not end, is not repeated."""
-    tiny.write_rows(make_rows(), header=[*HEADER, f"{MARK}\nmore"])
-    result = run_job(tiny, instance=instance)
-    assert "column name" in failures(result)[0]
-    assert MARK not in failures(result)[0]

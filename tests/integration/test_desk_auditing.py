@@ -129,18 +129,6 @@ def test_a_dossier_is_what_the_command_writes(desk: OpenDesk, keys: dict[str, Pr
     assert list((closed.tiny.site.vault / "sent").iterdir()) == []
 
 
-def test_what_is_as_it_was_verifies(desk: OpenDesk) -> None:
-    """Candidates, packages, what was retracted; as an auditor and as the officer, and nobody else."""
-    for release in desk.tiny.statuses():
-        for name in ("vic", "olga"):
-            page = desk.open(name).post(f"/chain/{release}/verify")
-            assert page.status == 200
-            assert f"{release}: nothing failed" in page.text, page.text
-            assert "fails" not in page.text
-    for name in ("ana", "ben", "otto"):
-        assert desk.open(name).post(f"/chain/{RELEASE}/verify").status == 403
-
-
 SPOILED: Mapping[str, tuple[str, str]] = {  # a file that is changed, and what is said of it
     "package": (f"releases/{CORRECTION}/data.csv", f"releases/{CORRECTION}: is not there, or not what was published"),
     "candidate": (f"vault/candidates/{CORRECTION}/evidence.json", f"vault/candidates/{CORRECTION}: is not there"),

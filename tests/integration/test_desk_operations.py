@@ -17,13 +17,11 @@ import pytest
 
 from release_pipeline.cli.program import main
 from release_pipeline.desk import demo as desk_demo
-from release_pipeline.desk.demo import POLICY, prepare_demo_desk, publishing
-from release_pipeline.desk.tokens import find_token, list_tokens
-from release_pipeline.door import hash_secret as digest
+from release_pipeline.desk.demo import prepare_demo_desk, publishing
+from release_pipeline.desk.tokens import list_tokens
 from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import list_statuses
-from release_pipeline.flow.status.overview import list_releases
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.store.registry import ReleaseId
 from tests.guards import HANGING
@@ -68,29 +66,6 @@ def test_the_demos_service_publishes_what_has_all_its_votes(
         assert done.wait(HANGING)
     assert told == [RELEASE]
     assert list_statuses(tiny.site)[RELEASE].state == "published"
-
-
-@pytest.mark.slow
-def test_the_demos_desk_has_something_for_everybody(finished_demo: Demo, tmp_path: Path) -> None:
-    """Made once and kept: another start changes tokens alone, and the earlier ones are withdrawn."""
-    site = copy_site(finished_demo.home, tmp_path / "demo").site
-    players = {player.name: player for player in prepare_demo_desk(site)}
-    roles = {name: player.roles for name, player in players.items()}
-    assert roles == {
-        "olga": ("officer",), "ana": ("operator", "steward"), "ben": ("reviewer",), "cleo": ("reviewer",), "vic": ("auditor",),
-    }  # fmt: skip
-    lines, broken = list_releases(site)
-    states = {line.release: line.state for line in lines}
-    assert states["election-licensed/once/r1"] == "candidate"
-    assert states["rand-hie-table/1/r1"] == "published"
-    assert states[f"{POLICY}/once"] == "open"
-    assert [POLICY in words for words in broken] == [True], "olga has the policy to approve, and nothing else"
-    before = (site.home / "populations.yaml").read_text()
-    again = {player.name: player for player in prepare_demo_desk(Site(site.home, {}))}
-    assert (site.home / "populations.yaml").read_text() == before
-    assert len(list_tokens(site)) == len(players)
-    assert find_token(site, digest(players["ben"].token)) is None
-    assert find_token(site, digest(again["ben"].token)) is not None
 
 
 def test_a_link_is_for_where_people_reach_the_desk(desk: OpenDesk, capsys: pytest.CaptureFixture[str]) -> None:

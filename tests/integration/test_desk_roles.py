@@ -148,16 +148,6 @@ def is_untouched(desk: OpenDesk, events: int) -> bool:
     return len(desk.tiny.events()) == events
 
 
-def test_what_somebody_signed_is_noted(desk: OpenDesk, keys: dict[str, PrivateKey]) -> None:
-    """Once, however often it is brought."""
-    ben = desk.open("ben")
-    signed = sign(desk, keys["ben"], "ben")
-    assert "approved, 1 of 2" in bring(ben, signed)
-    count = len(desk.tiny.events())
-    bring(ben, signed)
-    assert len(desk.tiny.events()) == count
-
-
 Forged = Callable[[OpenDesk, Mapping[str, PrivateKey]], dict[str, Any]]
 FORGED: Mapping[str, Forged] = {
     "of somebody else": lambda desk, keys: sign(desk, keys["cleo"], "cleo"),

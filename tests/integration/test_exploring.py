@@ -307,44 +307,6 @@ def test_what_is_called_public_is_noted_and_told_if_it_is_the_source_after_all(t
     assert tiny.status("2").facts["looks"] == 1
 
 
-def test_a_look_at_the_source_under_a_draft_is_told(tiny: TinySite, tmp_path: Path) -> None:
-    """Whatever its policy and its population are called; at another file it is not."""
-    (tiny.home / "populations.yaml").write_text("folk: {cap: {releases: 9}}\nnobody: {cap: {releases: 9}}\n")
-    for name, source in (("draft", "people.csv"), ("strangers", "strangers.csv")):
-        text = (
-            policy_file(tiny)
-            .read_text()
-            .replace("policy: people", f"policy: {name}")
-            .replace("population: folk", "population: nobody")
-        )
-        (tiny.home / "policies" / f"{name}.yaml").write_text(text.replace("people.csv", source))
-    copy_to(tiny.home / "strangers.csv", tiny.home / "people.csv").write_text((tiny.home / "people.csv").read_text() + "\n")
-    for name in ("draft", "strangers"):
-        source = tiny.home / ("people.csv" if name == "draft" else "strangers.csv")
-        policy = tiny.home / "policies" / f"{name}.yaml"
-        assert mask(tiny, source, tmp_path / f"{name}.csv", policy=policy) == 0
-    tiny.write_policy(gates=GATES, protect="{method: idp-cbls, epsilon: 2, k: 5}")
-    tiny.flow().run()
-    [told] = find_looks_before(tiny.events(), ReleaseId("people", "1"))
-    assert told.policy == "draft"
-
-
-def test_a_look_follows_people_who_are_renamed(tiny: TinySite, tmp_path: Path) -> None:
-    """As the ledger does: by what the charge says of them."""
-    cap = "{epsilon: 9, definition: idp, scope: column}"
-    (tiny.home / "populations.yaml").write_text(f"old: {{cap: {cap}}}\nfolk: {{cap: {cap}}}\n")
-    copy_to(tiny.home / "old.csv", tiny.home / "people.csv").write_text((tiny.home / "people.csv").read_text() + "\n")
-    tiny.write_policy(policy="earlier", population="old", source="{path: old.csv, release_column: year}", gates=GATES)
-    policy = tiny.home / "policies" / "earlier.yaml"
-    assert mask(tiny, tiny.home / "old.csv", tmp_path / "out.csv", policy=policy) == 0
-    (tiny.home / "policies" / "earlier.yaml").unlink()
-    tiny.flow().run()
-    assert "looks" not in tiny.status().facts
-    (tiny.home / "populations.yaml").write_text(f"old: {{cap: {cap}}}\nfolk: {{cap: {cap}, was: old}}\n")
-    tiny.flow("2").run()
-    assert tiny.status("2").facts["looks"] == 1
-
-
 def test_a_source_of_another_site_is_not_public(tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Whatever site is made for it: that of the file knows it."""
     other = make_site(tmp_path / "throw-away", rows=make_rows(600), gates=GATES, shape=SHAPE)

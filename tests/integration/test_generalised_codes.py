@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from release_pipeline.errors import DataRefused
-from release_pipeline.flow.mask import mask_table
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.stages.strategies.grouping import make_classes
-from tests.integration.sites import HEADER, Row, TinySite, make_rows, make_site, policy_text
-from tests.leaks import find_canaries
+from tests.integration.sites import policy_text
 
 OLA = "{method: k-epsilon, grouping: ola, k: 4, epsilon: 2}"
 COLUMNS = """
@@ -44,22 +39,6 @@ def parse(**changes: str) -> Policy:
         assert old in columns
         columns = columns.replace(old, new)
     return parse_policy(policy_text(**{**PARTS, "columns": columns}), name="people.yaml")
-
-
-def make_records(count: int = 120) -> list[Row]:
-    """A third of the records lack something, in groups that are large enough to stay apart."""
-    rows = make_rows(count)
-    for place, row in enumerate(rows):
-        row["name"] = ("101", "102", "999", "")[place % 4]
-        row["town"] = ("north", "south", "east", "-8", "")[place % 5]
-        row["income"] = ("7", "12", "-8", ".a", "", "-8.0", "83", "120")[(place // 20) % 8]
-    return rows
-
-
-@pytest.fixture
-def tiny(tmp_path: Path) -> TinySite:
-    """A site of two releases."""
-    return make_site(tmp_path / "site", rows=make_records(), cap="releases: 2", **PARTS)
 
 
 _ENTRY = st.sampled_from(["5", "7", "12", "55", "83", "-8", ".a", ""])
@@ -123,16 +102,3 @@ def _type(policy: Policy, entries: list[tuple[str, str]]) -> tuple[pa.Table, lis
         raw = RawTable(connection, "test")
         table = pa.table({name: typed_column(policy, name, raw) for name in policy.released_columns})
     return table, table["income"].to_pylist()
-
-
-def test_what_is_no_code_stops_a_release_unquoted(tiny: TinySite) -> None:
-    """By counts alone."""
-    rows = make_records()
-    rows[0]["town"], rows[1]["name"], rows[2]["income"] = "Kanarienvogel", "Papageientaucher", "Zaunkoenige"
-    tiny.write_rows(rows, header=HEADER)
-    with pytest.raises(DataRefused) as refused:
-        mask_table(parse(), tiny.home / "people.csv", release="1")
-    said = " ".join(refused.value.findings)
-    assert "column town: up to 10 records with up to 10 different entries that the hierarchy does not cover" in said
-    assert "column income: up to 10 records where something else than a number stands" in said
-    assert not find_canaries({"said": said.encode()}, ["Kanarienvogel", "Papageientaucher", "Zaunkoenige"])

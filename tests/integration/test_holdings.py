@@ -122,10 +122,6 @@ def test_the_seal_follows_every_release_and_outlives_its_room(tiny: TinySite) ->
         tiny.flow("2").run()
 
 
-def test_a_whole_site_passes_deep(tiny: TinySite) -> None:
-    assert failures_of(verify(tiny.home, deep=True)) == []
-
-
 def test_a_witnessed_head_is_asked_for(tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "head.json"
     assert main(["head", "export", "-o", str(file), "--home", str(tiny.home)]) == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 
 from release_pipeline.policy.load import parse_policy
 from release_pipeline.policy.plan import describe_plan, make_plan
@@ -51,12 +50,6 @@ def make_households(count: int = HOUSEHOLDS, *, seed: int = 3) -> list[Row]:
 def of_first(rows: list[Row]) -> list[Row]:
     """Those of the first release."""
     return [row for row in rows if row["year"] == "1"]
-
-
-def find_number(number: int, blob: bytes) -> list[bytes]:
-    """Where a number stands by itself, with a comma for thousands or without."""
-    shown = f"{number}|{number:,}".encode()
-    return re.findall(rb"(?<![\w.,-])(?:%s)(?![\w.,]*\w)" % shown, blob)
 
 
 def ingest(tiny: TinySite) -> dict[str, object]:

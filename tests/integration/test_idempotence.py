@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -21,22 +18,18 @@ from release_pipeline.flow import release as flow_release
 from release_pipeline.flow.opening import open_release, revise_release
 from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.reservation import Reservation, reserve
-from release_pipeline.flow.retention import prune
 from release_pipeline.flow.secret_files import PLAIN, Probe
 from release_pipeline.flow.status.ledger import read_ledgers
-from release_pipeline.flow.status.overview import describe_status, list_releases
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.stages.checks import Check
 from release_pipeline.stages.validate import judge_suite
-from release_pipeline.store import registry as store_registry
-from release_pipeline.store.registry import RegistryChanged, ReleaseId
+from release_pipeline.store.registry import ReleaseId
 from tests.integration.sites import TinySite, make_rows, make_site
 
 SECRET, OTHER = b"s" * SECRET_BYTES, b"o" * SECRET_BYTES
 R2 = r"Only people/1/r2 can replace it.*release-pipeline run people --release 1 --revise 'REASON'"
 IDP = "definition: idp, scope: column"
 CHEAPER = "{method: idp-cbls, epsilon: 1, k: 5}"
-HEAD = "registry.head"
 
 
 def stop(boundary: str | None, secret: bytes = SECRET) -> Probe:
@@ -202,14 +195,6 @@ def test_policy_edited_before_the_draw(begun: TinySite, bits: str, edit: str) ->
     begun.write_policy()
     assert finish(begun) == bits
     assert charged(begun) == ONCE
-
-
-def test_policy_edited_between_the_stages(begun: TinySite) -> None:
-    """A step that is started alone, under another policy than the step before it, masks nothing."""
-    begun.write_policy(protect=CHEAPER)
-    with pytest.raises(Blocked, match="under another policy"):
-        flow_of(begun).mask()
-    assert "masked" not in begun.tables()
 
 
 def test_policy_edited_after_the_draw(drawn: TinySite, bits: str) -> None:
@@ -391,126 +376,6 @@ def test_masked_table_of_another_draw(fresh: TinySite, drawn: TinySite, bits: st
     with pytest.raises(Blocked, match="another masked table than the one that the registry noted"):
         flow_of(drawn).run()
     assert candidate_of(drawn) == before
-
-
-def test_pruned_release_is_not_drawn_again(fresh: TinySite) -> None:
-    """Its tables are gone as its policy says: with the secret copied back, refused, and the candidate stays."""
-    fresh.write_policy(retain="1 day")
-    run_until(fresh, "the clusters are committed")
-    secret = secret_of(fresh).read_bytes()
-    flow_of(fresh).run()
-    before = candidate_of(fresh)
-    assert [str(id) for pruned in prune(fresh.site, now=in_days(2)) for id in pruned.releases] == ["people/1/r1"]
-    secret_of(fresh).write_bytes(secret)
-    with pytest.raises(Blocked, match=r"tables were pruned.*A correction is people/1/r2"):
-        flow_of(fresh).run()
-    assert candidate_of(fresh) == before
-    assert charged(fresh) == ONCE
-
-
-def in_days(days: int) -> datetime:
-    """So many days from now."""
-    return datetime.now().astimezone() + timedelta(days=days)
-
-
-def set_clock(monkeypatch: pytest.MonkeyPatch, days: int) -> None:
-    """The registry's clock is so many days off."""
-
-    class Clock(datetime):
-        """Off by a fixed time."""
-
-        @classmethod
-        def now(cls, tz: tzinfo | None = None) -> Any:
-            return datetime.now(tz) + timedelta(days=days)
-
-    monkeypatch.setattr(store_registry, "datetime", Clock)
-
-
-def test_clock_set_back_between_attempts(fresh: TinySite, bits: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of a release follows from the clock: the same bits, charged once; and whoever asks for the state is told of it."""
-    run_until(fresh, "the loss is charged")
-    assert list_releases(fresh.site)[1] == []
-    set_clock(monkeypatch, -400)
-    assert flow_of(fresh).run().facts["candidate_hash"] == bits
-    assert charged(fresh) == ONCE
-    [payload] = list_releases(fresh.site)[1]
-    assert "the clock was set back" in payload
-    assert fresh.states() == ["opened", "reserved", "secret", "drawn", "candidate"]
-
-
-@dataclass
-class Attacked:
-    """A site whose registry is attacked, and an older copy of the registry."""
-
-    tiny: TinySite
-    older: Path
-
-    def execute(self, text: str, values: list[Any] | None = None) -> None:
-        """Change the registry by hand."""
-        with duckdb.connect(str(self.tiny.site.registry)) as connection:
-            connection.execute(text, values)
-
-
-def edit_row(at: Attacked) -> None:
-    """The loss of a charge made smaller."""
-    at.execute("UPDATE events SET body = replace(body, ':2000000000', ':1000000000') WHERE body LIKE '%reserved%'")
-
-
-def delete_registry(at: Attacked) -> None:
-    """The file is gone."""
-    at.tiny.site.registry.unlink()
-
-
-def write_on_from_older(at: Attacked) -> None:
-    """From an older copy on, other events written by the program itself, with the key: right seals, and a longer chain."""
-    head, registry = (at.tiny.site.vault / HEAD), at.tiny.site.registry
-    newest = head.read_bytes()
-    shutil.copy2(at.older, registry)
-    shutil.copy2(at.older.parent / "vault" / HEAD, head)
-    with at.tiny.site.open_registry() as opened:
-        for place in range(9):
-            opened.add("policy", policy="people", hash=str(place), population="folk")
-    head.write_bytes(newest)
-
-
-def delete_head_file(at: Attacked) -> None:
-    """The vault's head gone."""
-    (at.tiny.site.vault / HEAD).unlink()
-
-
-def delete_head_file_and_registry(at: Attacked) -> None:
-    """The vault's head gone, and the registry too: as if nothing had ever been charged."""
-    delete_head_file(at)
-    delete_registry(at)
-
-
-ATTACKS = (edit_row, write_on_from_older, delete_head_file_and_registry)
-
-
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
-def test_registry_attacked(untouched: TinySite, begun: TinySite, attack: Callable[[Attacked], None]) -> None:
-    """Found out by readers and by whoever would write, in words with a remedy, and again by the next reader: nothing is opened,
-    charged or drawn. Restored as it was, it is good again, and the secret is still there."""
-    flow = flow_of(begun)
-    kept = {file: file.read_bytes() for file in (begun.site.registry, begun.site.vault / HEAD)}
-    events = begun.events()
-    attack(Attacked(begun, untouched.site.registry))
-    for act in (
-        begun.events,
-        lambda: list(describe_status(begun.site)),
-        lambda: revise_release(begun.site, "people", "1", why="a test"),
-        flow.run,
-        flow.mask,
-        begun.events,
-    ):
-        with pytest.raises(RegistryChanged, match=r"registry.*Restore"):
-            act()
-    assert "masked" not in begun.tables()
-    assert candidate_of(begun) == {}
-    for file, content in kept.items():
-        file.write_bytes(content)
-    assert begun.events() == events
-    assert secret_of(begun).exists()
 
 
 def revise(tiny: TinySite) -> ReleaseId:

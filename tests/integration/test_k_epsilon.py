@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from pycanon import anonymity
@@ -142,45 +141,6 @@ def test_every_form_of_hierarchy_is_released_at_one_level_for_all(tmp_path: Path
     assert facts["anonymity_k"] == min(found.values()) == anonymity.k_anonymity(released, QUASI) >= 4
     assert set(released["illness"]) == {"none", "cold", "NA"}  # a value that others take for a missing one
     assert "unknown" in set(released["town"]) or levels["town"] > 0
-
-
-def test_no_other_node_is_better(tmp_path: Path) -> None:
-    """Every node of the lattice, counted by hand: the chosen one loses least of those that suppress no more than allowed."""
-    tiny = site_of(tmp_path / "site", suppress="{grouping_at_most: 20%, at_most: 20%}")
-    facts = run(tiny)
-    mine = [row for row in records() if row["year"] == "1"]
-    depths = (5, 4, 6, 3)
-
-    def suppressed(levels: tuple[int, ...]) -> int:
-        classes = Counter(tuple(label_by_hand(n, row[n], at) for n, at in zip(QUASI, levels, strict=True)) for row in mine)
-        return sum(count for count in classes.values() if count < 4)
-
-    nodes = [tuple(map(int, node)) for node in np.ndindex(*depths)]
-    loss = {
-        node: sum(at * 60 // (depth - 1) for at, depth in zip(node, depths, strict=True)) for node in nodes
-    }  # exact: 60 / 4, 3, 5, 2
-    best = min((node for node in nodes if suppressed(node) <= 0.2 * len(mine)), key=lambda node: (loss[node], node))
-    assert [facts["levels"][name] for name in QUASI] == [f"{at} of {depth - 1}" for at, depth in zip(best, depths, strict=True)]
-
-
-@pytest.mark.parametrize("make", [site_of, mondrian_site])
-def test_scales_are_those_of_the_classes(tmp_path: Path, make: Any) -> None:
-    """diam / epsilon, rounded up, from the vault's classes with pandas; who is suppressed has no class; one noise per record."""
-    tiny = make(tmp_path / "site")
-    run(tiny)
-    tables = {name: table.to_pandas() for name, table in tiny.tables().items()}
-    group = tables["membership"]["release_pipeline_class"]
-    shares = {"income": 1.0, "rent": 1.0} if make is site_of else {"income": 1.5, "rent": 0.5}
-    for name, step in (("income", 1), ("rent", 0.5)):
-        units = (tables["records"][name] / step).round()
-        diameters = units[group >= 0].groupby(group[group >= 0]).agg(lambda part: part.max() - part.min())
-        scales = tables["statistics"].query("column_name == @name")["scale"].to_numpy()
-        assert scales.tolist() == [math.ceil(d / shares[name]) for d in diameters]
-    masked = tables["masked"].set_index("release_pipeline_record")
-    assert (masked["release_pipeline_class"] == group[masked.index]).all()
-    noise = (masked["income"] - tables["records"]["income"][masked.index]).to_numpy()
-    inside = (masked["income"] > 0) & (masked["income"] < 1000)
-    assert len(set(noise[inside])) > 20
 
 
 def test_mondrian_gives_every_class_its_own_labels(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -35,7 +34,7 @@ from release_pipeline.store import connections
 from release_pipeline.store.registry import Event, ReleaseId
 from tests.guards import HANGING
 from tests.integration.clocks import stop_clock
-from tests.integration.processes import is_running, start_program, wait_for
+from tests.integration.processes import is_running, wait_for
 from tests.integration.sites import (
     GX_WARNINGS,
     ROOT,
@@ -46,6 +45,7 @@ from tests.integration.sites import (
     policy_text,
     run_job,
 )
+from tests.integration.stops import environment
 
 pytestmark = GX_WARNINGS
 
@@ -158,11 +158,6 @@ def gone() -> dict[str, str]:
     program = "import json; from release_pipeline.dagster_app.runs import process_tags; print(json.dumps(process_tags()))"
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, env=environment())
     return json.loads(done.stdout)
-
-
-def environment() -> dict[str, str]:
-    """The environment of a process that runs this checkout."""
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 def requested(evaluated: Any) -> list[str]:
@@ -491,19 +486,6 @@ def test_run_killed_in_a_step_is_freed_and_a_live_one_left_alone(operate: Callab
     assert free_dead_runs(scheduled.instance) == []
     assert scheduled.look().skip_message == "All is well."
     assert requested(scheduled.tick()) == ["2"]
-
-
-@pytest.mark.slow
-def test_two_commands_for_one_release_do_not_spoil_each_other(scheduled: Operated) -> None:
-    """Begun together in two processes: one makes the candidate, with one charge; the other serves it, or says that the release is
-    being made. They never fail both over each other's tables."""
-    line = ["run", "people", "--release", "1", "--home", scheduled.tiny.home]
-    ended = [program.end() for program in [start_program(line, environment=environment()) for _ in range(2)]]
-    words = [done.stderr for done in ended]
-    assert 0 in [done.returncode for done in ended], words
-    assert scheduled.tiny.status().state == "candidate"
-    assert len(scheduled.tiny.charges()) == 1
-    assert all(done.returncode == 0 or "being made" in done.stderr for done in ended), words
 
 
 @pytest.mark.parametrize("status", ["STARTED", "CANCELING"])

@@ -15,7 +15,6 @@ from release_pipeline.cli import main
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.publication.dossier import write_dossier
 from release_pipeline.flow.publication.papers import write_papers
-from release_pipeline.flow.publication.withdrawal import retract
 from release_pipeline.report.papers import DPIA, ENTRY, NIST, PUBLIC_PAPERS
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.verify import verify_path
@@ -95,16 +94,6 @@ def test_the_reviewers_page_answers_the_output_check(told: TinySite) -> None:
     assert "Lawful basis: the policy's assessment says nothing of this." in section
     assert "schema: " in section
     assert not any(canary in section for canary in CANARIES.values())
-
-
-def test_a_retracted_release_has_papers_that_say_so_and_no_entry(keys: Keys, tmp_path: Path) -> None:
-    """At the top of each, with the reason that the officer signed."""
-    tiny = make_trusted_site(tmp_path / "site", keys, rows=make_rows(), **PARTS)
-    publish_release(tiny, keys)
-    retract(tiny.site, RELEASE, key=keys["olga"], why="a wrong table")
-    files = {file.name: file.read_text() for file in write_papers(tiny.site, RELEASE, tmp_path / "papers")}
-    assert set(files) == {NIST, DPIA}
-    assert all("Retracted on" in text and "by olga: a wrong table." in text for text in files.values())
 
 
 def test_the_package_has_the_public_ones_and_none_of_the_words_that_were_stated(told: TinySite) -> None:

@@ -1,4 +1,4 @@
-"""Crash safety of what people do to a release, with real processes: each step is killed at some of its boundaries, and at random.
+"""Crash safety of what people do to a release, with real processes: each step is killed at some of its boundaries.
 
 The clock of the children stands still, so that everything is determined: after every kill, what is noted and what is public is
 what an undisturbed step has at one of its boundaries; and the step done again ends as an undisturbed one, byte for byte.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import signal
-import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -31,9 +30,9 @@ from release_pipeline.flow.trust import approvals, keys
 from release_pipeline.flow.trust.approvals import approve_candidate
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.store import registry
-from tests.drawn import draw_cases, random_of_commit
+from tests.drawn import draw_cases
 from tests.integration.people import CORRECTION, RELEASE, copy_site, read_keys, review
-from tests.integration.processes import LONGEST, PROCESSES, begin, both, finish
+from tests.integration.processes import LONGEST, PROCESSES, begin, finish
 from tests.integration.sites import TinySite
 
 BEGUN = "begun"
@@ -42,7 +41,6 @@ INTENT, BUILT = "the intent is noted", "the package is built"
 PLACED, PUBLISHED = "the package is in its place", "published is noted"
 SIGNED, TOMB = "the tombstone is signed", "the tombstone is written"
 HALF = "half of the tombstone is written"
-RANDOM_KILLS = 8
 
 
 @dataclass(frozen=True)
@@ -166,11 +164,10 @@ def die() -> None:
 
 @dataclass
 class Ended:
-    """How an attempt ended: what it told and when, and whether it was killed."""
+    """How an attempt ended: what it told, and whether it was killed."""
 
     lines: list[str] = field(default_factory=list[str])
     killed: bool = False
-    seconds: list[float] = field(default_factory=list[float])
 
 
 @dataclass(frozen=True)
@@ -191,8 +188,8 @@ class Start:
         """The site elsewhere."""
         return copy_site(self.home, home)
 
-    def run(self, tiny: TinySite, stop: str | None = None, *, kill: tuple[str, float] | None = None) -> Ended:
-        """The step in a process of its own: killed by itself at `stop`, or from here so many seconds after it told a boundary."""
+    def run(self, tiny: TinySite, stop: str | None = None) -> Ended:
+        """The step in a process of its own, killed by itself at `stop`."""
         hears, tells = PROCESSES.Pipe(duplex=False)
         process = PROCESSES.Process(target=attempt, args=(tiny.home, self.key_folder, self.name, self.now, stop, tells))
         begin(process)
@@ -201,10 +198,6 @@ class Start:
         try:
             while hears.poll(LONGEST):
                 ended.lines.append(hears.recv())
-                ended.seconds.append(time.monotonic())
-                if kill is not None and ended.lines[-1] == kill[0]:
-                    time.sleep(kill[1])
-                    process.kill()
         except (EOFError, OSError):  # it ended, perhaps in the middle of a word
             pass
         finally:
@@ -317,26 +310,3 @@ def test_killed_at_boundary(
     assert (tiny.status().state == start.step.before) == (boundary == WRITTEN), "a commit is what decides"
     assert not start.run(tiny).killed
     check_end(start, tiny, end)
-
-
-@pytest.mark.slow
-def test_killed_at_random(starts: dict[str, Start], undisturbed: dict[str, tuple[Ended, End]], tmp_path: Path) -> None:
-    """Eight kills from outside between any two boundaries, every third of them twice: before or after, and then done."""
-    names = list(STEPS)
-
-    def kill(place: int) -> tuple[str, str]:
-        numbers = random_of_commit(f"kill {place}")
-        start = starts[names[place % len(names)]]
-        calm, end = undisturbed[start.name]
-        tiny = start.copy(tmp_path / str(place))
-        for _ in range(2 if place % 3 == 0 else 1):
-            at = numbers.randrange(len(calm.lines) - 1)
-            ended = start.run(tiny, kill=(calm.lines[at], numbers.uniform(0, calm.seconds[at + 1] - calm.seconds[at])))
-            check_left(start, tiny, end)
-        assert not start.run(tiny).killed
-        check_end(start, tiny, end)
-        return start.name, ended.lines[-1] if ended.killed else "done"
-
-    last = both(kill, RANDOM_KILLS)
-    killed = [boundary for _, boundary in last if boundary != "done"]
-    assert len(set(killed)) > 1, f"the kills come too late, or all in one place: {last}"

@@ -8,7 +8,7 @@ import io
 import json
 import random
 import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from release_pipeline.flow.publication.withdrawal import retract, supersede
 from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.trust.approvals import approve_candidate
 from release_pipeline.store.registry import ReleaseId
-from tests.integration.publishing import Files, Keys, flip, make_trusted_site, publish_release, read_folder
+from tests.integration.publishing import Files, Keys, make_trusted_site, publish_release, read_folder
 from tests.integration.sites import GX_WARNINGS, Row, TinySite, make_rows, make_site
 from tests.leaks import LEAST, Found, find_canaries
 
@@ -283,95 +283,3 @@ def test_no_released_number_is_a_raw_one(published: Published) -> None:
 
 
 # --- It fails when one is put in on purpose -------------------------------------------------------------------------------------
-
-
-def put_into_json(content: bytes, canary: str) -> bytes:
-    """As one more value."""
-    return json.dumps({**json.loads(content), "more": canary}).encode()
-
-
-def put_into_html(content: bytes, canary: str) -> bytes:
-    """Where nobody sees it, each character as an entity."""
-    hidden = "".join(f"&#{ord(char)};" for char in canary)
-    return content.replace(b"</body>", f'<p hidden title="{hidden}"></p></body>'.encode())
-
-
-def put_into_parquet(content: bytes, canary: str) -> bytes:
-    """As key-value metadata, which no reader shows unasked."""
-    table = pyarrow.parquet.read_table(io.BytesIO(content)).replace_schema_metadata({"more": canary})
-    target = io.BytesIO()
-    pyarrow.parquet.write_table(table, target, compression="zstd")
-    return target.getvalue()
-
-
-def put_into_pages(content: bytes, canary: str) -> bytes:
-    """As one cell among the others, compressed with them."""
-    table = pyarrow.parquet.read_table(io.BytesIO(content))
-    towns = table.column("town").to_pylist()
-    place = table.column_names.index("town")
-    table = table.set_column(place, "town", pyarrow.array([*towns[:30], canary, *towns[31:]]))
-    target = io.BytesIO()
-    pyarrow.parquet.write_table(table, target, compression="zstd", write_statistics=False)
-    return target.getvalue()
-
-
-def append(content: bytes, canary: str) -> bytes:
-    """At the end, as it is."""
-    return content + canary.encode() + b"\n"
-
-
-def append_hex(content: bytes, canary: str) -> bytes:
-    """At the end, in hex."""
-    return content + canary.encode().hex().encode() + b"\n"
-
-
-def test_a_cell_in_what_is_printed_would_be_found(published: Published) -> None:
-    """In any of the documents, as a value of its own or in a sentence."""
-    for name, text in published.printed.items():
-        for canary in (TEXTS["remark"], published.figures["extrema"][0]):
-            planted = {name: text + f'"column town: {canary} is not listed."'.encode()}
-            assert {one.blob for one in look(planted, {"the cell": [canary]})} == {name}
-
-
-PLANTS: list[tuple[str, Callable[[bytes, str], bytes]]] = [
-    ("privacy-card.json", put_into_json),
-    ("privacy-card.html", put_into_html),
-    ("RELEASE_NOTE.md", append),
-    ("datapackage.json", put_into_json),
-    ("trusted-keys.json", put_into_json),
-    ("trusted-keys.sig", put_into_json),
-    ("SHA256SUMS", append_hex),
-    ("SHA256SUMS.sig", put_into_json),
-    ("allowed_signers", append),
-    ("attestation.intoto.json", put_into_json),
-    ("attestation.intoto.json.sig", append),
-    ("data.parquet", put_into_parquet),
-    ("data.parquet", put_into_pages),
-    ("data.csv", append),
-]
-
-
-@pytest.mark.parametrize(("name", "plant"), PLANTS)
-def test_one_that_is_put_in_is_found(published: Published, name: str, plant: Callable[[bytes, str], bytes]) -> None:
-    """A text, a secret in hex, an extreme value and a scale, in each file."""
-    chosen = [
-        TEXTS["person"],
-        published.secrets["the evidence's salt"][0],
-        *(several[-1] for several in published.figures.values()),
-    ]
-    for canary in chosen:
-        assert isinstance(canary, str)
-        planted = {name: plant(published.files[name], canary)}
-        found = find_canaries(planted, [canary])
-        assert {(one.blob, one.canary) for one in found} == {(name, canary.encode())}, canary
-    assert name in {one.blob for one in look({name: plant(published.files[name], TEXTS["person"])}, published.secrets)}
-
-
-def test_a_secret_in_any_encoding_is_found(published: Published) -> None:
-    """Raw bytes, hex, turned round: in a file that is no text."""
-    [secret] = published.secrets["the secret"]
-    assert isinstance(secret, bytes)
-    for shape in (secret, secret.hex().encode(), secret[::-1]):
-        found = look({"data.parquet": published.files["data.parquet"] + shape}, published.secrets)
-        assert {one.canary for one in found} == {secret}
-    assert look({"data.parquet": published.files["data.parquet"] + flip(secret)}, {"the secret": [secret]}) == []

@@ -18,7 +18,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from release_pipeline.errors import NotPassed, OverCap, ReleasePipelineError, StoreError
+from release_pipeline.errors import NotPassed, ReleasePipelineError, StoreError
 from release_pipeline.flow.cap import open_account
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.policies import read_caps
@@ -88,14 +88,6 @@ def run_together(home: Path, policy: str, release: str, barrier: Any, lines: Con
         lines.send(("passed", flow.run().facts["candidate_hash"]))
     except ReleasePipelineError as refused:
         lines.send((type(refused).__name__, str(refused)))
-
-
-def freeze_together(home: Path, rounds: int, barrier: Any, lines: Connection) -> None:
-    """Freeze a release that is audited, again and again, each time together with the others."""
-    flow = open_release(Site(home, {}), "people", "1")
-    for _ in range(rounds):
-        barrier.wait(TOGETHER)
-        lines.send(flow.freeze().facts["candidate_hash"])
 
 
 def hold(home: Path, let_go: Any, lines: Connection) -> None:
@@ -195,18 +187,6 @@ def test_one_of_two_processes_gets_the_last_epsilon(half_spent: TinySite, tmp_pa
         assert charges == [ReleaseId("people", str(THREADS + 1)), winner]
         secrets = {file.name for file in (tiny.site.vault / "secrets").iterdir()}
         assert secrets == {str(charge).replace("/", "~") for charge in charges}
-
-
-def test_one_of_eight_threads_gets_the_last_epsilon(half_spent: TinySite, tmp_path: Path) -> None:
-    """The threads of one process share DuckDB's lock; still one release is charged, and seven are told of the cap."""
-    for tiny in copies_of(half_spent, tmp_path, 3):
-        wanted = [reservation_of(tiny, "people", str(place + 1)) for place in range(THREADS)]
-        ended = in_threads(lambda place, tiny=tiny, wanted=wanted: reserve(tiny.site, wanted[place], PLAIN))
-        refused = [error for error in ended if isinstance(error, Exception)]
-        assert [type(error) for error in refused] == [OverCap] * (THREADS - 1), refused
-        assert all(told_of_cap(str(error)) for error in refused)
-        [winner] = [place for place, secret in enumerate(ended) if isinstance(secret, bytes)]
-        assert [charge.id.release for charge in tiny.charges()] == [str(THREADS + 1), str(winner + 1)]
 
 
 def test_registry_alone_lets_one_of_eight_threads_charge(half_spent: TinySite, tmp_path: Path) -> None:
@@ -345,20 +325,6 @@ def test_vault_is_not_replaced_while_another_opens_it(tmp_path: Path, monkeypatc
     assert prune_workspaces(file, lambda rooms: rooms[:1]) != []
     another.join(LONGEST)
     assert found == [old] != [file.stat().st_ino]
-
-
-def test_candidate_that_is_frozen_twice_at_once_is_whole(tmp_path: Path) -> None:
-    """Neither of two processes that put the same folder in its place takes the other's away, and nothing is left beside it."""
-    tiny, rounds = make_charged(tmp_path / "site"), 5
-    bits = tiny.flow().run().facts["candidate_hash"]
-    barrier = PROCESSES.Barrier(2)
-    with (
-        child(freeze_together, tiny.home, rounds, barrier) as one,
-        child(freeze_together, tiny.home, rounds, barrier) as other,
-    ):
-        assert {hear(hears) for _ in range(rounds) for hears in (one, other)} == {bits}
-    assert [folder.name for folder in tiny.folder().parent.iterdir()] == ["r1"]
-    assert tiny.flow().candidate_is_whole()
 
 
 # what the registry makes of it

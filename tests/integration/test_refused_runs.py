@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -11,15 +10,9 @@ from release_pipeline.errors import Blocked, DataRefused, ReleasePipelineError
 from release_pipeline.flow import gates
 from release_pipeline.flow.exploring.trials import Look, find_looks, find_looks_before
 from release_pipeline.flow.timetable import describe_missing
-from tests.integration.sites import PARTS, TinySite, make_rows, make_site, spoil
+from tests.integration.sites import PARTS, TinySite, make_rows, spoil
 
 IMPOSSIBLE = "{min_rows: 20, expected_error: {income: 0.0000001}}"
-
-
-@pytest.fixture
-def tiny(tmp_path: Path) -> TinySite:
-    """A site where nothing happened yet."""
-    return make_site(tmp_path / "site")
 
 
 def forbid(tiny: TinySite) -> None:

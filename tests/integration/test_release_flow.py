@@ -29,12 +29,6 @@ RELEASED = ["town", "sex", "income", "rent"]
 RECORD = "release_pipeline_record"
 
 
-@pytest.fixture
-def tiny(tmp_path: Path) -> TinySite:
-    """A site where nothing has run."""
-    return make_site(tmp_path / "site")
-
-
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> TinySite:
     """A site whose release 1 is a candidate; for tests that only look."""
@@ -164,16 +158,6 @@ def test_every_file_and_folder_of_the_vault_is_private(finished: TinySite) -> No
 # stages by themselves
 
 
-def test_masking_alone_refuses_records_that_are_not_those_of_the_clusters(tiny: TinySite) -> None:
-    """Ingested and validated anew from other data, the clusters of the old data do not fit, and nothing is masked."""
-    until("microaggregate", tiny.flow())
-    tiny.write_rows(other_rows())
-    until("validate", tiny.flow())
-    with pytest.raises(ReleasePipelineError):
-        tiny.flow().mask()
-    assert "masked" not in tiny.tables()
-
-
 def test_audit_alone_refuses_records_that_are_not_those_of_the_release(tiny: TinySite) -> None:
     """A candidate is never frozen anew with figures against other data than were masked."""
     digest = tiny.flow().run().facts["candidate_hash"]
@@ -289,18 +273,6 @@ def test_gate_on_expected_error_blocks(tmp_path: Path) -> None:
     assert tiny.charges() == []
 
 
-def test_gate_gives_the_same_verdict_again(tmp_path: Path) -> None:
-    """Nobody gets another expected error by trying again: on the same data and policy it is the same figure."""
-    tiny = make_site(tmp_path / "site", gates="{min_rows: 20, expected_error: {income: 100}}")
-    until("microaggregate", tiny.flow())
-    figures = []
-    for _ in range(2):
-        until("microaggregate", tiny.flow())
-        notes = dict(zip(*tiny.tables()["notes"].select(["stage", "note"]).to_pydict().values(), strict=True))
-        figures.append(json.loads(notes["microaggregated"])["columns"]["income"]["error"])
-    assert figures[0] == figures[1]
-
-
 def rare_rows(rare: int, *, lonely: bool = False) -> list[Row]:
     """60 records in groups of 10, the first `rare` of them in groups of a town of their own; one cell suffices or not."""
     rows = make_rows(releases=["1"])
@@ -316,17 +288,6 @@ RARE_COLUMNS = """
   sex: {role: quasi, do: keep, values: [0, 1, 2], why: needed}
   income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: fail, why: known}
   rent: {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}"""
-
-
-def test_suppression_blanks_cells_where_that_suffices(tmp_path: Path) -> None:
-    """Six people of a town, three of each sex: their sex is blanked, nobody is dropped, and the group is large enough."""
-    suppress = "{quasi_groups_below: 5, at_most: 20%}"
-    tiny = make_site(tmp_path / "site", rows=rare_rows(6), columns=RARE_COLUMNS, suppress=suppress)
-    facts = tiny.flow().run().facts
-    assert (facts["rows_out"], facts["cells_blanked"], facts["anonymity_k"]) == (60, 6, 6)
-    released = pq.read_table(tiny.folder() / "data.parquet").to_pylist()
-    assert Counter(row["sex"] for row in released if row["town"] == "west") == {None: 6}
-    assert sum(row["sex"] is None for row in released) == 6
 
 
 def test_too_much_suppression_costs_nothing(tmp_path: Path) -> None:
@@ -353,25 +314,6 @@ def test_too_much_suppression_that_follows_from_the_noise_blocks(tmp_path: Path,
     assert (tiny.status().state, "would have to be suppressed" in tiny.status().reason) == ("blocked", True)
     assert "suppressed" not in tiny.tables()
     assert not tiny.folder().exists()
-
-
-def test_dagster_is_not_needed(tmp_path: Path) -> None:
-    """The whole flow runs in a process that cannot import it."""
-    import subprocess
-    import sys
-
-    make_site(tmp_path / "site")
-    program = (
-        "import sys; sys.modules['dagster'] = None\n"
-        "from pathlib import Path\n"
-        "from release_pipeline.flow.opening import open_release\n"
-        "from release_pipeline.flow.site import Site\n"
-        "print(open_release(Site(Path(sys.argv[1]), {}), 'people', '1').run().stage)"
-    )
-    (tmp_path / "program.py").write_text(program)  # of a program without a file DuckDB shows on the terminal how far it is
-    command = [sys.executable, str(tmp_path / "program.py"), str(tmp_path / "site")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "candidate\n", "")
 
 
 def test_freezing_reads_the_gates_once_more(tiny: TinySite) -> None:

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -22,6 +21,7 @@ from release_pipeline.flow.retention import Pruned, prune
 from release_pipeline.flow.status.ledger import read_ledgers
 from release_pipeline.store.registry import ReleaseId
 from tests.guards import HANGING
+from tests.integration.clocks import set_registry_clock
 from tests.integration.sites import ROOT, Row, TinySite, make_rows, make_site
 
 RETAIN = timedelta(days=30)
@@ -40,20 +40,6 @@ COLUMNS = f"""
   rent:   {{role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}}"""
 
 
-def make_clock(patch: pytest.MonkeyPatch) -> Any:
-    """The clock by which the registry dates its events, to be set by `moment`."""
-
-    class Clock(datetime):
-        moment = JANUARY
-
-        @classmethod
-        def now(cls, tz: Any = None) -> datetime:
-            return cls.moment
-
-    patch.setattr("release_pipeline.store.registry.datetime", Clock)
-    return Clock
-
-
 def rows_of(release: str, count: int = 60) -> list[Row]:
     """The records of one release, a third of them in its canary town."""
     rows = make_rows(count, releases=[release])
@@ -68,7 +54,7 @@ def aged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("aged") / "site"
     tiny = make_site(home, rows=rows, releases=str(list(ALL)), columns=COLUMNS, retain="30 days")
     with pytest.MonkeyPatch.context() as patch:
-        clock = make_clock(patch)
+        clock = set_registry_clock(patch, JANUARY)
         tiny.flow(DONE).run()
         with pytest.raises(DataRefused):
             tiny.flow(REFUSED).run()

@@ -155,15 +155,6 @@ def test_a_return_while_the_package_is_built_stops_it(tiny: TinySite, keys: Keys
     assert failures_of(verify_site(tiny.home, [keys["olga"].public.fingerprint])) == []
 
 
-@pytest.mark.parametrize("name", ["ana", "olga", "robot", "stranger"])
-def test_who_may_not_review_returns_nothing(tiny: TinySite, keys: Keys, name: str) -> None:
-    """The steward, the officer, the service, and who is in no list."""
-    before = len(tiny.events())
-    with pytest.raises(NotSigned):
-        return_candidate(tiny.site, RELEASE, key=keys[name], why=WHY)
-    assert len(tiny.events()) == before
-
-
 def test_a_return_with_a_key_that_was_revoked_counts_for_nothing(tiny: TinySite, keys: Keys) -> None:
     """A thief who returns everything holds nothing up; nor does a thief's approval lift what its reviewer returned."""
     return_candidate(tiny.site, RELEASE, key=keys["ben"], why=WHY)

@@ -15,12 +15,10 @@ from release_pipeline.flow.publication.dossier import write_dossier
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.status.ledger import describe_ledger, read_ledgers
 from release_pipeline.flow.trust.keys import PrivateKey
-from release_pipeline.policy import parse_policy
-from release_pipeline.policy.loss import release_loss
 from release_pipeline.privacy.concentrated import epsilon_of, rho_within
 from tests.integration.people import RELEASE
 from tests.integration.publishing import failures_of, make_trusted_site, publish_release
-from tests.integration.sites import TinySite, make_rows, make_site, policy_text
+from tests.integration.sites import TinySite, make_rows, make_site
 
 NANO = 10**9
 DELTA = Decimal("0.000001")
@@ -94,9 +92,3 @@ def test_each_definition_under_each_cap(tmp_path: Path, protect: str, cap: str, 
     with pytest.raises(OverCap):
         tiny.flow().run()
     assert not tiny.charges()
-
-
-def test_a_pure_loss_in_rho_is_that_of_its_columns() -> None:
-    """Half the square of each, added up, which is less than half the square of their sum."""
-    policy = parse_policy(policy_text(protect="{method: dp-um, epsilon: 2, k: 5}"), name="people")
-    assert release_loss(policy, records=100).zcdp_column == NANO  # two columns of epsilon 1

@@ -14,7 +14,7 @@ from release_pipeline.flow.reviewing.bundle import write_bundle
 from release_pipeline.flow.trust.approvals import approve_policy, approve_populations, import_statement
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.flow.trust.members import need_trust
-from tests.integration.people import appoint, trust_people
+from tests.integration.people import trust_people
 from tests.integration.sites import TinySite, make_site
 
 Keys = Mapping[str, PrivateKey]
@@ -90,10 +90,3 @@ def test_the_command_says_it(tiny: TinySite, key_folder: Path, capsys: pytest.Ca
     assert "it does not say what readers must be told. audience is missing" in capsys.readouterr().err
     assert main(["check", str(tiny.home / "policies" / "people.yaml"), "--skeleton"]) == 0
     assert "#   income: {..., label: }" in capsys.readouterr().out
-
-
-def test_a_policy_that_says_all_is_approved(tiny: TinySite, keys: Keys) -> None:
-    """The control."""
-    appoint(tiny, dict(keys))
-    tiny.flow().run()
-    assert tiny.status().state == "candidate"

@@ -21,6 +21,7 @@ from release_pipeline.flow.status.prospects import describe_prospects, read_pros
 from release_pipeline.flow.timetable import ARRIVAL, TIMETABLE, Tick, arrival, describe_late, record_policies, tick
 from release_pipeline.policy.documents import to_json
 from release_pipeline.store.registry import ReleaseId
+from tests.integration.clocks import set_registry_clock
 from tests.integration.people import copy_site
 from tests.integration.sites import GX_WARNINGS, TinySite, make_rows, make_site
 
@@ -34,16 +35,7 @@ HELD = Tick(reason="the series is held since 2025-03-10 by ana: the source moves
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The clock by which the registry dates its events."""
-
-    class Clock(datetime):
-        moment = SEEN
-
-        @classmethod
-        def now(cls, tz: Any = None) -> datetime:
-            return cls.moment
-
-    monkeypatch.setattr("release_pipeline.store.registry.datetime", Clock)
-    return Clock
+    return set_registry_clock(monkeypatch, SEEN)
 
 
 @pytest.fixture
@@ -63,14 +55,6 @@ def at(tiny: TinySite, clock: Any, now: datetime, *, why: str = TIMETABLE) -> Ti
 def hold(tiny: TinySite) -> None:
     """As somebody holds it."""
     hold_series(tiny.site, "people", why="the source moves", by="ana")
-
-
-def charge(tiny: TinySite, release: str) -> None:
-    """As `run` does, up to its charge."""
-    flow = tiny.flow(release)
-    flow.ingest()
-    flow.validate()
-    flow.microaggregate()
 
 
 def kinds(tiny: TinySite) -> list[str]:
@@ -115,7 +99,7 @@ def test_what_was_opened_waits_and_is_not_blocked(tiny: TinySite, clock: Any) ->
 @pytest.mark.slow
 def test_what_was_charged_goes_on_and_is_not_revised(tiny: TinySite) -> None:
     """Its candidate costs nothing more; a revision would be charged."""
-    charge(tiny, "2025-03")
+    tiny.charge("2025-03")
     hold(tiny)
     tiny.flow("2025-03").run()
     assert tiny.status("2025-03").state == "candidate"
@@ -184,7 +168,7 @@ def test_what_was_missed_is_opened_oldest_first(tiny: TinySite, clock: Any) -> N
     assert list_missed(tiny.site.policy("people"), tiny.events(), JUNE) == MONTHS
     for hour, month in enumerate(MONTHS):
         assert at(tiny, clock, JUNE + timedelta(hours=hour)).release == ReleaseId("people", month)
-        charge(tiny, month)
+        tiny.charge(month)
     assert "2025-06 has not ended" in at(tiny, clock, JUNE + timedelta(hours=4)).reason
 
 
@@ -195,7 +179,7 @@ def test_the_timetable_stops_at_a_missed_release_that_is_blocked(tiny: TinySite,
     found = at(tiny, clock, JUNE + timedelta(hours=1))
     assert found.release is None
     assert found.reason.startswith("release 2025-03 was missed, too, comes before 2025-04, and is blocked: it is too small.")
-    charge(tiny, "2025-04")  # by hand, which leaves March out
+    tiny.charge("2025-04")  # by hand, which leaves March out
     assert at(tiny, clock, JUNE + timedelta(hours=2)).release == ReleaseId("people", "2025-05")
 
 
@@ -217,7 +201,7 @@ def test_what_is_missed(clock: Any, tmp_path: Path) -> None:
     assert list_missed(tiny.site.policy("people"), tiny.events()) == ["1", "2"]
     tiny.flow("1").record_blocked("it is too small.")
     assert list_missed(tiny.site.policy("people"), tiny.events()) == ["1", "2"]
-    charge(tiny, "2")
+    tiny.charge("2")
     assert list_missed(tiny.site.policy("people"), tiny.events()) == ["2"]
 
 
@@ -276,7 +260,7 @@ def test_what_is_foreseen_is_what_is_charged(tiny: TinySite, clock: Any) -> None
     assert (foreseen.refused, [one.fits for one in foreseen.ticks]) == ("2025-05", [True, True, False, False, False])
     for one in foreseen.ticks[:2]:
         assert at(tiny, clock, datetime.fromisoformat(one.opens)).release == ReleaseId("people", one.release)
-        charge(tiny, one.release)
+        tiny.charge(one.release)
         after = read_prospects(tiny.site, tiny.site.policy("people"), now=datetime.fromisoformat(one.opens))
         assert one.left == {"2025-03": "3", "2025-04": "1"}[one.release]
         assert after.refused == foreseen.refused

@@ -52,9 +52,7 @@ pytestmark = pytest.mark.slow
 PASSWORD = "pa55/word@of:kanarienvogel"  # noqa: S105  with letters that an address may not have
 CANARIES = [PASSWORD, "pa55%2Fword%40of%3Akanarienvogel", "kanarienvogel"]
 CAP = "epsilon: 2000, definition: idp, scope: column"
-EACH = 2  # what a release of the site costs
 CHARGES = 1000  # what fits under the cap
-FIRST = ReleaseId("people", "1")
 
 
 @dataclass(frozen=True)
@@ -466,20 +464,6 @@ def test_what_is_changed_on_the_server_is_found(tiny: TinySite, ledger: Ledger, 
         ):
             pass
     assert any("Restore the registry" in words for words in failures_of(verify(tiny.home)))
-
-
-def test_a_budget_that_is_lowered_is_found(tiny: TinySite, ledger: Ledger) -> None:
-    """And the server refuses to go over a cap, whatever we believe."""
-    begin_vault(tiny)
-    reserve(tiny.site, wanted(tiny.site), PLAIN)
-    with pytest.raises(psycopg2.errors.CheckViolation):
-        ledger.ask("UPDATE budgets SET spent = cap + 1")
-    ledger.ask("UPDATE budgets SET spent = 0")
-    forget_verified()
-    with tiny.site.open_registry(read_only=True) as opened:
-        assert [words for words in find_budget_faults(opened) if "the row of the cap of folk" in words]
-    with pytest.raises(RegistryChanged, match="do not agree on what is spent"):
-        reserve(tiny.site, wanted(tiny.site, "2"), PLAIN)
 
 
 def test_an_older_database_is_found(tiny: TinySite, ledger: Ledger, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,10 +6,7 @@ from __future__ import annotations
 import hashlib
 import http.server
 import os
-import signal
 import stat
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -23,7 +20,6 @@ from release_pipeline.errors import SourceError
 from release_pipeline.policy.sections import Source
 from release_pipeline.store import anonymous, objects
 from release_pipeline.store.source import SourceDoor, find_source, open_raw
-from tests.guards import HANGING
 from tests.leaks import find_canaries
 
 ID, PASSWORD = "AKIAzyxEXAMPLE", "s3cretword-of-the-store"
@@ -193,26 +189,3 @@ def test_what_is_fetched_has_no_name_and_is_for_its_owner_alone(tmp_path: Path) 
         assert os.fstat(file.fileno()).st_nlink == 0
         assert os.fstat(file.fileno()).st_dev == tmp_path.stat().st_dev
         assert [path.name for path in tmp_path.iterdir()] == [".gitignore"]
-
-
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from fsspec.implementations.memory import MemoryFileSystem
-from release_pipeline.store import objects, source
-objects.STORES["memory"] = "fsspec"
-MemoryFileSystem().pipe("/bucket/people.csv", b"id,town\\n1,zyxCANARYzyx\\n")
-create_raw = source.create_raw
-source.create_raw = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-declared = source.Source(path="memory://bucket/people.csv")
-door = source.find_source(declared, folder=Path("/"), values={}, expected=frozenset(), vault=Path(sys.argv[1]))
-with source.open_raw(door, {"id": "id"}):
-    pass
-"""
-
-
-def test_a_killed_process_leaves_nothing_of_what_it_fetched(tmp_path: Path) -> None:
-    """Killed while the records are read: a process of its own, for it dies."""
-    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False, timeout=HANGING, capture_output=True)
-    assert done.returncode == -signal.SIGKILL
-    assert [path.name for path in tmp_path.iterdir()] == [".gitignore"]

@@ -8,16 +8,10 @@ from pathlib import Path
 import pytest
 
 from release_pipeline.store.vault import open_workspace
-from tests.integration.sites import TinySite, make_site
+from tests.integration.sites import TinySite
 
 LITTLE = 256 << 20  # of which DuckDB takes a quarter
 MORE = "CREATE TEMP TABLE held AS SELECT hash(range) AS one, hash(range + 7) AS two FROM range(8_000_000)"
-
-
-@pytest.fixture
-def tiny(tmp_path: Path) -> TinySite:
-    """A site with some people."""
-    return make_site(tmp_path / "site")
 
 
 def files_of(folder: Path) -> list[Path]:

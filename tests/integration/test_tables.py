@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 
 from release_pipeline.flow.publication.publish import publish
-from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.status.ledger import describe_ledger, read_ledgers
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.privacy.noise import streams
 from tests.integration.people import RELEASE, appoint, copy_site, review
@@ -31,10 +29,7 @@ def clustered(tmp_path_factory: pytest.TempPathFactory, keys: dict[str, PrivateK
     """A site whose release is charged and clustered, and not drawn."""
     tiny = make_site(tmp_path_factory.mktemp("tables") / "site", tables=TABLES)
     appoint(tiny, keys)
-    flow = tiny.flow()
-    flow.ingest()
-    flow.validate()
-    flow.microaggregate()
+    tiny.charge()
     return tiny.home
 
 
@@ -58,16 +53,6 @@ def package(home: Path) -> Path:
     return TinySite(home).site.package(str(RELEASE))
 
 
-def test_rows_and_tables_are_charged_together(released: Path) -> None:
-    """2 for the rows, 1.75 for the tables, at scope column and centroid; nothing bounds the table beside kept columns."""
-    [charge] = TinySite(released).charges()
-    assert (charge.loss.idp_column, charge.loss.idp_centroid) == (3_750_000_000, 3_750_000_000)
-    assert (charge.loss.dp_column, charge.loss.idp_table) == (None, None)
-    [ledger] = read_ledgers(TinySite(released).site)
-    lines = list(describe_ledger(ledger))
-    assert any("3.75" in line for line in lines), lines
-
-
 def test_cells_are_all_combinations_and_values_add_up(released: Path) -> None:
     """Counts to the number of records, groups to their values; none below 0; noisy numbers lie on the grid."""
     people, wages, rents = (read(package(released), name) for name in ("people", "wages", "rents"))
@@ -83,33 +68,6 @@ def test_cells_are_all_combinations_and_values_add_up(released: Path) -> None:
     for row in rents[:4]:
         parts = [part for part in rents[4:] if part["within"] == row["town"] and part["sex"] == row["sex"]]
         assert sum(Decimal(part["value"]) for part in parts) == Decimal(row["value"])
-
-
-def test_noise_of_tables_is_of_their_own(clustered: Path, tmp_path: Path) -> None:
-    """The exact cells, by counting the source, are apart from the noisy ones by numbers that differ from table to table, and
-    none is the rows' noise again: `people` is drawn alike with and without the other tables."""
-    tiny = copy_site(clustered, tmp_path / "site")
-    tiny.flow().run()
-    records = [row for row in make_rows() if row["year"] == "1"]
-    exact = [sum(row["town"] == town and row["sex"] == sex for row in records) for town in TOWNS for sex in "01"]
-    apart = [int(row["noisy"]) - true for row, true in zip(read(tiny.folder(), "people"), exact, strict=True)]
-    assert any(apart)
-    assert max(map(abs, apart)) < 4 * 40  # e^-40
-    sums = [sum(int(row["income"]) for row in records if row["town"] == town) for town in TOWNS]
-    wages = [int(row["noisy"]) - true for row, true in zip(read(tiny.folder(), "wages"), sums, strict=True)]
-    assert max(map(abs, wages)) < 8000 * 40
-    assert len({*apart}) > 1
-    assert len({*wages}) > 1
-
-
-def test_package_and_site_verify_and_one_changed_cell_does_not(released: Path, tmp_path: Path) -> None:
-    """The files are under the signature like the data."""
-    assert not [finding for finding in [*verify(released, deep=True), *verify(package(released))] if finding.level == "FAIL"]
-    tiny = copy_site(released, tmp_path / "site")
-    file = package(tiny.home) / FILES[0]
-    file.write_text(file.read_text().replace("north,0", "north,00", 1))
-    assert [finding for finding in verify(tiny.home) if finding.level == "FAIL"]
-    assert [finding for finding in verify(package(tiny.home)) if finding.level == "FAIL"]
 
 
 def test_no_text_of_the_source_that_is_not_declared_is_in_a_table(released: Path) -> None:
@@ -154,10 +112,7 @@ def test_no_two_draws_share_a_stream_whatever_names_there_are(
     drop = "[name, remark, sex, income, rent]"
     tiny = make_site(tmp_path / "site", columns=columns, tables=tables, protect=protect, drop=drop, cap=CAP)
     tiny.write_rows(rows, header=[*HEADER, *HOSTILE])
-    flow = tiny.flow()
-    flow.ingest()
-    flow.validate()
-    flow.microaggregate()
+    flow = tiny.charge()
     seen.clear()
     monkeypatch.setattr(streams, "derive_key", note)
     flow.mask()

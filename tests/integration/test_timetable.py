@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from threading import Barrier, Thread
 from typing import Any
 
 import pytest
@@ -30,6 +29,7 @@ from release_pipeline.flow.trust.approvals import NOT_APPROVED
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.flow.upcoming import next_release
 from release_pipeline.store.registry import ReleaseId
+from tests.integration.clocks import set_registry_clock
 from tests.integration.people import appoint
 from tests.integration.sites import HEADER, TinySite, make_rows, make_site
 
@@ -56,16 +56,7 @@ def always(_: ReleaseId) -> bool:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The clock by which the registry dates its events, to be set by `moment`; a day in March."""
-
-    class Clock(datetime):
-        moment = SEEN
-
-        @classmethod
-        def now(cls, tz: Any = None) -> datetime:
-            return cls.moment
-
-    monkeypatch.setattr("release_pipeline.store.registry.datetime", Clock)
-    return Clock
+    return set_registry_clock(monkeypatch, SEEN)
 
 
 def site_of(home: Path, releases: str, **parts: Any) -> TinySite:
@@ -124,50 +115,7 @@ def test_a_tick_opens_the_next_release_and_notes_it(tiny: TinySite, clock: Any, 
     assert {file.name for file in tiny.site.vault.iterdir()} <= {"key", "registry.head", ".gitignore"}
 
 
-def test_missed_ticks_of_a_period_are_made_up_for_in_order(clock: Any, tmp_path: Path) -> None:
-    """Nothing ran for half a year: each tick opens the oldest month that was not opened, until the one that has not ended."""
-    months = ["2025-03", "2025-04", "2025-05", "2025-06"]
-    tiny = site_of(tmp_path / "site", EVERY, rows=make_rows(20, releases=[*months, "2025-07"]))
-    now = set_clock(clock, datetime(2025, 7, 14, tzinfo=UTC))
-    found = [on_time(tiny, now) for _ in range(5)]
-    assert [one.release and one.release.release for one in found] == [*months, None]
-    assert found[-1].reason == "the month 2025-07 has not ended yet."
-
-
-def test_a_month_is_not_opened_before_it_has_ended(clock: Any, tmp_path: Path) -> None:
-    """To the second, whatever the source has, nor before its timetable names it, whoever asks for the tick."""
-    tiny = site_of(tmp_path / "site", EVERY)
-    end = datetime(2025, 4, 1, tzinfo=UTC)
-    assert on_time(tiny, end - timedelta(seconds=1)) == Tick(reason="the month 2025-03 has not ended yet.")
-    assert on_time(tiny, end) == Tick(reason="release 2025-03 is due 2025-04-01 06:00 UTC.")
-    assert on_time(tiny, DUE).release == ReleaseId("people", "2025-03")
-
-
 QUARTERS = ["2024-Q3", "2024-Q4", "2025-Q1", "2025-Q2"]
-
-
-def charge(tiny: TinySite, release: str) -> None:
-    """As a person does with `run`, up to its charge."""
-    flow = tiny.flow(release)
-    flow.ingest()
-    flow.validate()
-    flow.microaggregate()
-
-
-def test_nothing_before_a_charged_release_is_opened_but_by_a_person(clock: Any, tmp_path: Path) -> None:
-    """The series begins long ago; a person runs a later one first, so that those before it wait for a person too: neither a tick
-    nor the arrival opens them, `status` names them, and `run` still takes them."""
-    releases = '{every: quarter, first: 2024-Q3, cron: "0 6 * * *"}'
-    tiny = site_of(tmp_path / "site", releases, rows=make_rows(releases=QUARTERS))
-    now = set_clock(clock, SEEN + timedelta(days=1))
-    charge(tiny, "2024-Q4")
-    for ask in (on_time, on_arrival):
-        assert ask(tiny, now) == Tick(reason="the quarter 2025-Q1 has not ended yet.")
-    left_out = "; 2024-Q3: before a release that is charged, opened by `release-pipeline run` alone"
-    assert status(tiny, now)["people/2025-Q1"] == ("waiting", f"due 2025-04-01 06:00 UTC{left_out}")
-    charge(tiny, "2024-Q3")
-    assert status(tiny, now)["people/2025-Q1"] == ("waiting", "due 2025-04-01 06:00 UTC")
-    assert opened(tiny) == ["people/2024-Q4/r1", "people/2024-Q3/r1"]
 
 
 def test_a_later_release_charged_while_the_source_is_looked_at_ends_the_tick(
@@ -179,7 +127,7 @@ def test_a_later_release_charged_while_the_source_is_looked_at_ends_the_tick(
     count = timetable.count_arrived
 
     def count_and_charge(*arguments: Any) -> int:
-        charge(tiny, "2024-Q4")
+        tiny.charge("2024-Q4")
         return count(*arguments)
 
     monkeypatch.setattr(timetable, "count_arrived", count_and_charge)
@@ -284,20 +232,6 @@ def test_no_source_is_read_under_a_policy_that_is_not_approved(clock: Any, tmp_p
         assert "record" not in found.reason
 
 
-def test_a_release_for_which_the_rest_of_the_cap_is_too_small_is_not_opened(clock: Any, tmp_path: Path) -> None:
-    """What is charged counts: the first release spends the cap, the second is refused in the words of the ledger."""
-    tiny = site_of(tmp_path / "site", LIST, cap="epsilon: 3.5, definition: idp, scope: column")
-    on_time(tiny, set_clock(clock, DUE))
-    flow = tiny.flow("1")
-    flow.ingest()
-    flow.validate()
-    flow.microaggregate()
-    found = on_time(tiny, set_clock(clock, AGAIN))
-    assert found.release is None
-    assert "folk has 1.5 left of 3.5 (epsilon, iDP, column; 2 is spent), and this release would take 2." in found.reason
-    assert opened(tiny) == ["people/1/r1"]
-
-
 @contextmanager
 def held(file: Path) -> Iterator[None]:
     """Another process has this database open."""
@@ -330,10 +264,7 @@ def test_a_revision_that_was_opened_and_never_run_is_given_instead_of_what_it_re
     """The release that was given up is run no more."""
     tiny = site_of(tmp_path / "site", LIST)
     on_time(tiny, DUE)
-    flow = tiny.flow("1")
-    flow.ingest()
-    flow.validate()
-    flow.microaggregate()
+    tiny.charge("1")
     revise_release(tiny.site, "people", "1", why="a correction")
     assert on_time(tiny, DUE, has_run=never).release == ReleaseId("people", "1", 2)
 
@@ -353,26 +284,6 @@ def test_a_clock_set_back_opens_nothing_twice(tiny: TinySite, clock: Any, releas
         registry.add("policy", policy="people", hash="0", population="folk")
     sentences = [line for line in list_releases(tiny.site, now=earlier)[1] if "the clock was set back" in line]
     assert bool(sentences) == (back > MINUTE)
-
-
-def test_many_ticks_at_once_open_one_release(clock: Any, tmp_path: Path) -> None:
-    """Whoever comes second says so, or gives the same one once more."""
-    tiny = site_of(tmp_path / "site", LIST)
-    found: list[Tick] = []
-    together = Barrier(6)
-
-    def ask() -> None:
-        together.wait()
-        found.append(on_time(tiny, DUE, has_run=never))
-
-    threads = [Thread(target=ask) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert opened(tiny) == ["people/1/r1"]
-    assert {one.release for one in found} <= {None, ReleaseId("people", "1")}
-    assert [one.reason for one in found].count(TIMETABLE) == 1
 
 
 def test_a_release_opened_by_hand_in_between_is_left_to_the_hand(

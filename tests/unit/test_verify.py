@@ -549,6 +549,15 @@ def test_without_a_fingerprint_a_person_must_compare(package: Files, tmp_path: P
         verify_path(folder, OFFICER[:-1])
 
 
+def test_a_hash_is_compared_to_its_end(package: Files, tmp_path: Path) -> None:
+    """Other data whose hash begins alike: with the first of its digits, and with the last."""
+    content = package["data.csv"]
+    wanted, others = digest(content), [content + b"%d\n" % number for number in range(2000)]
+    for part in (slice(2), slice(-2, None)):
+        other = next(other for other in others if digest(other)[part] == wanted[part])
+        assert any("data.csv" in words for words in judge({**package, "data.csv": other}, tmp_path / "p"))
+
+
 def test_a_retracted_package_fails_loudly(tmp_path: Path) -> None:
     """The one failure says so; the data may be away, everything else is still checked; an escape sequence stays visible."""
     world = usual("retract")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.about import find_unsaid
+from tests.integration.sites import refusal
 
 TEXT = """\
 policy: people
@@ -30,9 +30,7 @@ def load(about: str = "", column: str = "") -> Policy:
 
 def faults(about: str) -> str:
     """What is wrong with it."""
-    with pytest.raises(PolicyInvalid) as refused:
-        load(about)
-    return "\n".join(refused.value.problems)
+    return refusal(lambda: load(about))
 
 
 @pytest.mark.parametrize(

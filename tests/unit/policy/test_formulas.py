@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from release_pipeline.errors import PolicyInvalid
 from release_pipeline.flow.publication.wording import list_uses
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.formulas import find_formulas, is_formula
+from tests.integration.sites import refusal
 
 POLICY = """\
 policy: people
@@ -32,9 +32,7 @@ def read(values: str, publish: str = "") -> Policy:
 
 def faults_of(text: str) -> str:
     """Everything that is wrong with a policy."""
-    with pytest.raises(PolicyInvalid) as refused:
-        parse_policy(text, name="p.yaml")
-    return " ".join(refused.value.problems)
+    return refusal(lambda: parse_policy(text, name="p.yaml"))
 
 
 @pytest.mark.parametrize("text", ["=1", "+a", "-a", "@a", "\ta", "\ra", "  =1", "\uff1d1", "\uff0b1", "=", "-1+1", "+49 30"])

@@ -14,6 +14,7 @@ from release_pipeline.policy import load_policy, parse_policy
 from release_pipeline.policy.hierarchies import Dates, Intervals
 from release_pipeline.policy.load import list_files
 from release_pipeline.privacy.hierarchy import Hierarchy
+from tests.integration.sites import refusal
 
 POLICY = """\
 policy: people
@@ -101,9 +102,7 @@ def test_intervals_are_monotone_and_tell_where_a_number_lies(factors: list[int],
 
 
 def faults_of(text: str) -> str:
-    with pytest.raises(PolicyInvalid) as refused:
-        parse_policy(text, name="p.yaml")
-    return "\n".join(refused.value.problems)
+    return refusal(lambda: parse_policy(text, name="p.yaml"))
 
 
 @pytest.mark.parametrize(

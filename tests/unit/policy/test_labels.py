@@ -7,10 +7,10 @@ from decimal import Decimal
 
 import pytest
 
-from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.canonical import read_canonical
 from release_pipeline.policy.published import DISCRETE, SurveyFormat, list_columns
+from tests.integration.sites import refusal
 
 SEX = "sex: {role: quasi, do: keep, values: [2, 1], why: needed%s}"
 INCOME = "income: {role: confidential, do: noise, domain: [0, 1000], grid: 0.5, outside: clamp, why: known%s}"
@@ -39,9 +39,7 @@ def load(*columns: str, formats: str = "parquet, csv", more: str = "") -> Policy
 
 def faults(*columns: str, formats: str = "parquet, csv") -> str:
     """What is wrong with it."""
-    with pytest.raises(PolicyInvalid) as refused:
-        load(*columns, formats=formats)
-    return "\n".join(refused.value.problems)
+    return refusal(lambda: load(*columns, formats=formats))
 
 
 @pytest.mark.parametrize(

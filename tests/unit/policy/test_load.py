@@ -47,7 +47,6 @@ KNOWN = (
 )
 NAMES = "Use letters, digits and hyphens (policy, people: lower case), a letter first."
 TWO = '["1", "2"]'
-LIST = '{list: ["1", "2"], cron: "0 6 1 * *"}'
 MONTHLY = '{every: month, cron: "0 6 1 * *"}'
 FORMS = "Allowed: once, a list of names, {list: [...], cron: '0 6 1 * *'}, or {every: month, first: 2026-01, cron: '0 6 1 * *'}."
 ONE_KIND = "releases: a timetable has either a list of releases or 'every' with a period."
@@ -210,13 +209,6 @@ IN_WORDS = [
     case("column-no-mapping", SITE, "keep", "site:", "columns.site: site must be a mapping."),
     case("epsilon-text", "epsilon: 2", 'epsilon: "2"', "epsilon", "protect.epsilon: '2': must be a number."),
     case(
-        "epsilon-negative",
-        "epsilon: 2",
-        "epsilon: -2",
-        "epsilon",
-        "protect.epsilon: '-2': epsilon lies outside 0 to 1,000,000. Name a smaller, positive number.",
-    ),
-    case(
         "epsilon-ten-decimals",
         "epsilon: 2",
         "epsilon: 1.0000000001",
@@ -225,27 +217,6 @@ IN_WORDS = [
         "The ledger counts whole billionths: round it down.",
     ),
     case("percent", "5%", "0.05", "at_most", "suppress.at_most: '0.05': must be a percentage from 0% to 100%, like 5%."),
-    case(
-        "two-sources",
-        "path: people.csv",
-        "path: people.csv, postgres: 'postgresql://localhost', table: people",
-        "source",
-        "source: a source has a path, a postgres address or a spark table, one of them.",
-    ),
-    case(
-        "no-source",
-        "path: people.csv",
-        "table: people",
-        "source",
-        "source: a source has a path, a postgres address or a spark table, one of them.",
-    ),
-    case(
-        "postgres-without-table",
-        "path: people.csv",
-        "postgres: 'postgresql://localhost'",
-        "source",
-        "source: a postgres source needs its table.",
-    ),
     case("days", "90 days", "90", "retain", "retain: '90': must be a number of days, like 90 days."),
     case(
         "instant",
@@ -269,26 +240,6 @@ def test_what_one_value_can_know_is_told_in_words(changes: tuple[tuple[str, str]
     )
     assert "Decimal" not in sentences
     assert "pydantic" not in sentences
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "path", "suggestion"),
-    [
-        ("column: id", "column: id, records: 1", "person", "Known: column, records_per_release, unit."),
-        ("{category: 3}", "{category: 3, colour: 1}", "columns.site.missing", "Known: category."),
-        ("min_rows: 10", "min_rows: 10, max_rows: 1", "gates", "Did you mean 'min_rows'?"),
-    ],
-)
-def test_unknown_keys_are_errors_everywhere(old: str, new: str, path: str, suggestion: str) -> None:
-    """In every mapping an unknown key is told at its place, with the keys that may stand there."""
-    text = change(POLICY, (old, new))
-    [key] = set(re.findall(r"(\w+):", new)) - set(re.findall(r"(\w+):", old))
-    place = problem(text, new, "").split(":")[1:3]
-    [sentences] = problems_of(text)
-    assert (
-        sentences
-        == f"p.yaml:{place[0]}:{int(place[1]) + new.index(f'{key}:')}: {path}.{key}: '{key}' is not known here. {suggestion}"
-    )
 
 
 RULES = [
@@ -436,21 +387,6 @@ RULES = [
         "grid: 0",
         "grid: 0",
         "columns.score.grid: the grid is not positive. Name the step between two values, like 1 or 0.01.",
-    ),
-    case(
-        "domain-empty",
-        "[0, 100]",
-        "[100, 100]",
-        "grid: 0.1",
-        "columns.score.grid: the domain is empty: its upper end is not above its lower end.",
-    ),
-    case(
-        "grid-too-fine",
-        "grid: 0.1",
-        "grid: 1e-14",
-        "grid: 1e-14",
-        "columns.score.grid: the domain has more than 2^52 grid steps, which numbers of this size cannot carry exactly. "
-        "Choose a coarser grid or a narrower domain.",
     ),
     case(
         "fill-outside",
@@ -662,59 +598,11 @@ SAME = {
     "clamp": [("consistency: isotonic", "consistency: isotonic, clamp: yes")],
 }
 
-DIFFERENT = {
-    "policy": [("policy: people", "policy: persons")],
-    "steward": [("ana", "ben")],
-    "population": [("all-people", "people")],
-    "path": [("people.csv", "people.parquet")],
-    "release-column": [("wave", "year")],
-    "person": [("column: id", "column: number"), ("  id:", "  number:")],
-    "releases": [('"2"]', '"2", "3"]')],
-    "timetable": [(TWO, LIST)],
-    "periods": [(TWO, MONTHLY)],
-    "first-of-periods": [(TWO, MONTHLY.replace("month", "month, first: 2026-01"))],
-    "method": [("idp-cbls", "idp-ls")],
-    "epsilon": [("epsilon: 2", "epsilon: 2.000000001")],
-    "k": [("k: 5,", "k: 4,")],
-    "scope": [("scope: column, consistency: isotonic", "scope: centroid, consistency: none")],
-    "consistency": [("isotonic", "none")],
-    "clamp": [("consistency: isotonic", "consistency: isotonic, clamp: no")],
-    "weights": [("{income: 2}", "{income: 3}")],
-    "role": [("role: quasi, do: keep, values: [1, 2, 3]", "role: quasi, do: keep, values: [1, 2, 3, 4]")],
-    "order-of-values": [("[1, 2, 3]", "[3, 2, 1]")],
-    "text-for-number": [("[1, 2, 3]", '[1, "2", 3]')],
-    "category": [("{category: 3}", "{category: 2}")],
-    "why": [("top code", "the top code")],
-    "domain": [("[0, 5000]", "[0, 5001]")],
-    "grid": [("grid: 0.1", "grid: 0.01")],
-    "outside": [("outside: clamp", "outside: fail")],
-    "fill": [("{fill: 0}", "{fill: 1}")],
-    "missing": [("missing: fail", "missing: {fill: 0}")],
-    "dropped": [("[note, other]", "[note]")],
-    "suppress-below": [("quasi_groups_below: 5", "quasi_groups_below: 6")],
-    "suppress-most": [("5%", "6%")],
-    "min-rows": [("min_rows: 10", "min_rows: 11")],
-    "differencing": [("differencing_below: 3", "differencing_below: 4")],
-    "differencing-not-said": [NOT_COMPARED],
-    "expected-error": [("{income: 0.2}", "{income: 0.3}")],
-    "reviewers": [("reviewers: 2", "reviewers: 3")],
-    "formats": [("[parquet, csv]", "[csv]")],
-    "embargo": [("2027-01-15T09:30Z", "2027-01-15T09:31Z")],
-    "retain": [("90 days", "91 days")],
-}
-
 
 @pytest.mark.parametrize("changes", SAME.values(), ids=SAME)
 def test_hash_ignores_how_it_is_written(changes: list[tuple[str, str]]) -> None:
     """Comments, order of keys, style and the spelling of numbers do not change the hash."""
     assert parse(*changes).canonical_hash() == parse().canonical_hash()
-
-
-def test_hash_tells_every_meaning_apart() -> None:
-    """No two of the policies that differ in one meaningful part share a hash."""
-    hashes = {name: parse(*changes).canonical_hash() for name, changes in DIFFERENT.items()} | {"": parse().canonical_hash()}
-    assert len(set(hashes.values())) == len(hashes), hashes
-    assert all(re.fullmatch("[0-9a-f]{64}", one) for one in hashes.values())
 
 
 UNITS = {

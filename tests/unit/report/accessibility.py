@@ -282,12 +282,6 @@ def contrast(one: str, other: str) -> float:
     return round((light + 0.05) / (dark + 0.05), 2)
 
 
-def blend(ink: str, ground: str, opacity: float) -> str:
-    """The colour that is seen where a colour lies on another and lets some of it through."""
-    parts = zip(_parts(ink), _parts(ground), strict=True)
-    return "#" + "".join(f"{round(opacity * over + (1 - opacity) * under):02x}" for over, under in parts)
-
-
 def read_palettes(style: str) -> dict[str, dict[str, str]]:
     """The colours by name, of light, dark and paper, in that order; what dark or paper leaves out is as in the light."""
     found = re.findall(r":root \{(.*?)\}", style, re.DOTALL)

@@ -4,6 +4,8 @@ number."""
 from __future__ import annotations
 
 import dataclasses
+import functools
+import html
 import itertools
 import math
 import re
@@ -56,6 +58,11 @@ ASKED = (*SECTIONS[:3], "subgroups", *SECTIONS[3:5], "sample", "ties", "criteria
 def read(view: InternalView) -> str:
     """The words of the page, without the pictures."""
     return Page(render_internal(view)).text
+
+
+def glance(view: InternalView) -> str:
+    """The same without parsing it, in half the time: with all of its spaces and references."""
+    return re.sub(r"<style.*?</style>|<svg.*?</svg>|<[^>]*>", "", render_internal(view), flags=re.DOTALL)
 
 
 @pytest.mark.parametrize("view", [sample_view(), empty_view(), stopped_view(), many_columns(1), many_columns(40)])
@@ -154,6 +161,23 @@ def test_no_number_breaks_the_page(number: float) -> None:
     assert all(re.fullmatch(r"\d+", number) for number in drawn)
 
 
+@functools.cache
+def write_everywhere(text: str) -> tuple[str, Page]:
+    """A page with this text wherever one is, and what a program reads there."""
+
+    def fill(value: Any) -> Any:
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            kept = {"state", "stopped_at", "in_releases", "at", "error_of"}
+            names = {field.name for field in dataclasses.fields(value)} - kept
+            return dataclasses.replace(value, **{name: fill(getattr(value, name)) for name in names})
+        if isinstance(value, tuple):
+            return tuple(fill(part) for part in value)
+        return text if isinstance(value, str) else value
+
+    rendered = render_internal(fill(shorten(sample_view(gates=stopped_view().gates))))
+    return rendered, Page(rendered)
+
+
 @pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(TEXTS | HOSTILE)
@@ -161,22 +185,7 @@ def test_no_number_breaks_the_page(number: float) -> None:
 def test_no_text_becomes_anything_but_text(text: str) -> None:
     """With the same text everywhere the page has the same tags as with a plain one, and none of the unseen characters."""
 
-    def fill(value: Any, text: str) -> Any:
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            kept = {"state", "stopped_at", "in_releases", "at", "error_of"}
-            changed = {
-                field.name: fill(getattr(value, field.name), text)
-                for field in dataclasses.fields(value)
-                if field.name not in kept
-            }
-            return dataclasses.replace(value, **changed)
-        if isinstance(value, tuple):
-            return tuple(fill(part, text) for part in value)
-        return f"x{text}" if isinstance(value, str) else value
-
-    view = shorten(sample_view(gates=stopped_view().gates))
-    rendered = render_internal(fill(view, text))
-    page, plain = Page(rendered), Page(render_internal(fill(view, "x")))
+    (rendered, page), (_, plain) = write_everywhere(f"x{text}"), write_everywhere("xx")
 
     def outline(page: Page) -> list[tuple[str, list[str]]]:
         return [(tag, list(attributes)) for tag, attributes in page.tags if tag not in VOID | {"text"}]
@@ -248,7 +257,8 @@ def test_every_figure_of_the_view_is_in_the_words_of_the_page() -> None:
     view, and the lower triangle is shown. Whether anything is generalised matters where there are no levels to show."""
     whole = sample_view()
     view = shorten(dataclasses.replace(whole, columns=whole.columns[1:3], gates=whole.gates[:2], map=whole.map[3:]))
-    before = read(view)
+    before = glance(view)
+    assert " ".join(html.unescape(before).split()) == read(view)
     upper = re.compile(r"correlations\.(original|released)\[(\d)\]\[(\d)\]")
     # `linkage` is the top of the ladder once more; which rung one is follows from its columns, and all rows are its lowest
     by_ladder = re.compile(r"\.linkage(\.|_chance)|\.linkage_ladder\[\d\]\.(masked|tried|sets)|\.linkage_ladder\[0\]\.linked")
@@ -262,7 +272,7 @@ def test_every_figure_of_the_view_is_in_the_words_of_the_page() -> None:
         if found and found[2] <= found[3]:
             continue
         tried += 1
-        assert read(changed) != before, path
+        assert glance(changed) != before, path
     assert tried > 200
 
 

@@ -9,7 +9,6 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from release_pipeline.report.public import CARD_SCHEMA, render_card_html, render
 from release_pipeline.report.public import render_card_json as render_card
 from release_pipeline.report.view import PackageView
 from release_pipeline.sentences import PUBLIC
+from tests.unit.report.pages import Page
 from tests.unit.report.views import (
     FACTS,
     HOSTILE,
@@ -52,7 +52,6 @@ SAID = tuple(
     PUBLIC(f"caveat.{key}") for key in ("without_noise", "guessed_off_grid", "guessed_by_rows", "guessed_by_habit", "counted")
 )
 VALIDATOR = jsonschema.Draft202012Validator(CARD_SCHEMA)
-VOID = {"meta", "link", "br", "hr", "img"}
 
 
 def render_card_json(view: PackageView) -> str:
@@ -63,39 +62,6 @@ def render_card_json(view: PackageView) -> str:
 def render_package(view: PackageView) -> str:
     """datapackage.json with two hashes."""
     return render_datapackage(view, HASHES)
-
-
-class Page(HTMLParser):
-    """The tags with their attributes, the text, and what is open at the end."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.tags: list[tuple[str, tuple[tuple[str, str | None], ...]]] = []
-        self.texts: list[str] = []
-        self.comments: list[str] = []
-        self.open: list[str] = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, tuple(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] != "style":
-            self.texts.append(data)
-
-    def handle_comment(self, data: str) -> None:
-        self.comments.append(data)
-
-    @property
-    def text(self) -> str:
-        """All text on one line."""
-        return " ".join("".join(self.texts).split())
 
 
 def leaves(value: Any) -> Iterator[Any]:
@@ -307,11 +273,13 @@ def test_every_fact_is_on_the_page(facts: dict[str, Any]) -> None:
         assert any(" ".join(form.split()) in text for form in shown(fact)), fact
 
 
+OURS = {*own_sentences(), Card.FORMAT, None, False, True}
+
+
 @pytest.mark.slow
 @given(every_facts())
 def test_the_card_holds_nothing_but_the_facts_and_our_sentences(facts: dict[str, Any]) -> None:
     """Leaf by leaf."""
-    ours = {*own_sentences(), Card.FORMAT, None, False, True}
     noise = ("noise.inside", "noise.inside_without_order", "noise.anywhere")
     notes = {f"{PUBLIC(key)} {PUBLIC('noise.bound_alone')}" for key in noise}
     looks = set[str]()
@@ -319,7 +287,7 @@ def test_the_card_holds_nothing_but_the_facts_and_our_sentences(facts: dict[str,
         numbers = {"trials": count_things(told.count, "trial"), "last": told.last}
         numbers |= {"others": format_count(told.count - told.runs), "runs": format_count(told.runs)}
         looks = {PUBLIC("looks.words", **numbers)}
-    strangers = set(leaves(json.loads(render_card_json(make_package(**facts))))) - list_facts(facts) - ours - notes - looks
+    strangers = set(leaves(json.loads(render_card_json(make_package(**facts))))) - list_facts(facts) - OURS - notes - looks
     assert not strangers
 
 
@@ -432,7 +400,7 @@ def test_the_page_needs_nothing_else() -> None:
     tags = {tag for tag, _ in page.tags}
     assert not tags & {"script", "link", "img", "iframe", "object", "form", "a"}
     assert not re.search(r"https?:|url\(|@import|src=|href=|\son\w+=", text)
-    assert ("html", (("lang", "en"),)) in page.tags
+    assert ("html", {"lang": "en"}) in page.tags
     assert "default-src 'none'" in text
     assert {"main", "header", "section", "footer", "table", "caption", "th", "dl"} <= tags
     assert all(query in text for query in ("prefers-color-scheme: dark", "max-width: 40rem", "@media print", "size: A4"))

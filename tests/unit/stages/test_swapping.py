@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from release_pipeline.errors import Blocked, PolicyInvalid
+from release_pipeline.errors import Blocked
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.stages.compared import Read, read_tables, read_with
 from release_pipeline.stages.strategies import SWAPPED, find_strategy, swapping
 from release_pipeline.stages.strategies.strategy import RECORD
 from release_pipeline.stages.strategies.swapping import BLOCK, SwapStrategy, read_blocks
+from tests.integration.sites import refusal
 
 SECRET = bytes(range(32))
 SWAP = "{method: dp-cdf, epsilon: 4, swap: {k: 5, within: kept}}"
@@ -48,9 +49,7 @@ def policy_of(**parts: Any) -> Policy:
 
 
 def faults_of(**parts: Any) -> str:
-    with pytest.raises(PolicyInvalid) as refused:
-        policy_of(**parts)
-    return "\n".join(refused.value.problems)
+    return refusal(lambda: policy_of(**parts))
 
 
 def make_records(count: int = 203, *, seed: int = 2) -> pa.Table:

@@ -90,14 +90,6 @@ def test_the_pin_may_be_moved_to_a_later_officer_and_to_nobody_else(site: Site) 
                 trust_of(site)
 
 
-def test_k_of_n_replace_a_lost_officer(site: Site) -> None:
-    """Two of three do; what is revoked with it counts no more."""
-    proposal = recover(with_recovery(site), "otto", KEYS["otto"].public)
-    accept(site, proposal, signed_by(proposal, "vera", "xia"), key=KEYS["otto"])
-    assert trust_of(site).officer.name == "otto"
-    assert failures(site) == []
-
-
 CHANGES: dict[str, Callable[[Site], object]] = {
     "somebody taken off the list": lambda site: distrust(site, "ben", key=KEYS["olga"]),
     "a revoked key": lambda site: revoke(site, "ben", since=datetime.now(UTC), why="stolen", key=KEYS["olga"]),
