@@ -576,7 +576,6 @@ class ReleaseFlow(ReleaseCheckpoints):
             "clamping": validated.clamping,
             "audit": audited.internal,
             "gates": audited.gates,
-            "predecessors": audited.predecessors,
             "budget": audited.budget,
             "checks_passed": validated.checks,
             "expectation_suite": suite_to_json(policy),
