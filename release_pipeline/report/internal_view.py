@@ -418,9 +418,10 @@ class HierarchyView:
 
 @dataclass(frozen=True, slots=True)
 class LookView:
-    """A look at the data before the charge: when it was noted, who looked, by `mask`, by a `run`, or at a
-    file that they called `public`, and the settings compared."""
+    """A look at the data before the charge: the number of its event, when it was noted, who looked, by `mask`, by a `run`, or at
+    a file that they called `public`, and the settings compared."""
 
+    event: int
     noted: str
     by: str
     on: str

@@ -121,7 +121,7 @@ def test_an_attack_that_a_guess_equals_is_no_finding() -> None:
 def test_a_bound_is_shown_as_proved_and_one_look_is_one() -> None:
     """A limit that swapping keeps has no measured value."""
     gate = GateView("share of rows that someone links", 0.1, 0.15, False, True, "swapping", is_proved=True)
-    looked = LookView("2026-11-01", "ana", "mask", ("2 settings",))
+    looked = LookView(7, "2026-11-01", "ana", "mask", ("2 settings",))
     view = dataclasses.replace(make_view(), gates=(gate, dataclasses.replace(gate, is_proved=False)), looks=(looked,))
     text = read(view)
     assert text.count("at most 0.1: proved, not measured") == 1
