@@ -177,7 +177,7 @@ def group_people(data: Path, grouping: str, k: int) -> Grouped:
 
 
 def _search(people: People, k: int) -> Generalisation:
-    return search_lattice(people.codes, people.hierarchies, k, SUPPRESSED_AT_MOST)
+    return search_lattice(people.codes, people.hierarchies, k, int(SUPPRESSED_AT_MOST * len(people.codes)))
 
 
 def _cut(people: People, k: int) -> Cuts:

@@ -15,7 +15,7 @@ from release_pipeline.cli.options import check_input, print_document, read_name
 from release_pipeline.cli.visible import Progress, print_lines, table_drawer
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.exploring.data import Asked
-from release_pipeline.flow.exploring.explore import choose_met, describe_explored, write_choice, write_page
+from release_pipeline.flow.exploring.explore import choose_met, describe_explored, write_choice
 from release_pipeline.flow.exploring.explore import explore as try_settings
 from release_pipeline.flow.exploring.simulating import Written
 from release_pipeline.flow.files import write_text
@@ -24,8 +24,8 @@ from release_pipeline.policy.diff import describe_diff
 from release_pipeline.policy.load import read_policy
 from release_pipeline.policy.settings import Axes
 
-_ASKED = ("like", "public", "shape", "release", "rows", "home", "refused", "output", "overwrite")
-_NOT_WITH_CHOOSE = ("output", "target", "json", "public", "release", "rows", "all")
+_ASKED = ("like", "public", "shape", "release", "rows", "home", "refused")
+_NOT_WITH_CHOOSE = ("target", "json", "public", "release", "rows", "all")
 
 
 class Listed(click.ParamType[list[Any]]):
@@ -76,8 +76,6 @@ _SIZES, _SWAPS = Listed(click.IntRange(1, 10**9)), Listed(click.IntRange(0, 10**
     "--swap", "K,L,...", "People per block of swapped values, 0 for none (default: the policy's).", type=_SWAPS, default=""
 )
 @cli.value("--target", "FIGURE:COLUMN=MOST", _TARGET, multiple=True)
-@cli.output("PAGE.html", "Write a page.", required=False)
-@cli.overwrite
 @cli.flag("--write", "Write the setting that meets the targets, or --choose N, into the policy file.")
 @cli.flag("--refused", "Try settings that the ledger would refuse too.")
 @cli.flag("--all", "List every setting, not only the best.")
@@ -108,8 +106,6 @@ def explore(**given: Any) -> None:
         print_document(explored.document)
     else:
         print_lines(describe_explored(explored, every=options.all, draw=table_drawer()))
-    if options.output is not None:
-        print(f"{write_page(explored, asked)} is written", file=sys.stderr if options.json else sys.stdout)
     if options.write:
         _write(options, axes, choose_met(explored), before)
 

@@ -121,7 +121,6 @@ def collect_evidence(
         "clamping": validated.clamping,
         "audit": audited.internal,
         "gates": audited.gates,
-        "predecessors": audited.predecessors,
         "budget": audited.budget,
         "checks_passed": validated.checks,
         "expectation_suite": suite_to_json(policy),

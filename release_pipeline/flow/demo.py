@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
-from release_pipeline.flow.evidence import AuditFigures, load_evidence
+from release_pipeline.flow.evidence import load_evidence
 from release_pipeline.flow.files import PUBLIC, write_bytes, write_text
 from release_pipeline.flow.gates import read_refusal
 from release_pipeline.flow.site import Site, find_site
@@ -129,7 +129,7 @@ def list_outcomes(site: Site) -> Iterator[Outcome]:
             if (status := statuses.get(release)) is None:
                 continue
             if status.candidate_hash is not None:
-                audit = load_evidence(site.candidate(release)).figures_of(AuditFigures)
+                audit = load_evidence(site.candidate(release)).read_audit()
                 linked = f"{100 * audit.linkage_ladder[-1].linked.value:.0f}%" if audit.linkage_ladder else "rows are synthetic"
                 name = max(audit.error, key=lambda column: audit.error[column])
                 error = f"{audit.error[name]:.3f} ({name})"

@@ -101,13 +101,12 @@ class Suppressed(Checkpoint):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audited(Checkpoint):
-    """Utility and risk are measured, and the gates judged. `predecessors` and `budget` are as they were at the first audit;
+    """Utility and risk are measured, and the gates judged. `budget` is as it was at the first audit;
     `criteria`: what attacks found, criterion by criterion, where the policy asks for it."""
 
     stage: ClassVar[str] = "audited"
     internal: Figures
     gates: tuple[Figures, ...]
-    predecessors: tuple[Figures, ...]
     budget: Figures
     criteria: tuple[Figures, ...]
 
@@ -119,7 +118,7 @@ class Audited(Checkpoint):
     @property
     def context(self) -> Figures:
         """What the page says beside the release itself."""
-        return {"predecessors": list(self.predecessors), "budget": self.budget}
+        return {"budget": self.budget}
 
 
 PASSED: tuple[type[Checkpoint], ...] = (Ingested, Validated, Microaggregated, Masked, Suppressed, Audited)

@@ -44,7 +44,8 @@ class Derived(Frozen):
     @property
     def inputs(self) -> tuple[str, ...]:
         """The columns that it is made of."""
-        raise NotImplementedError
+        named: str | tuple[str, ...] = getattr(self, self.key())
+        return (named,) if isinstance(named, str) else named
 
     @property
     def outputs(self) -> tuple[str, ...] | None:
@@ -84,11 +85,6 @@ class Bands(Derived):
         return self
 
     @property
-    def inputs(self) -> tuple[str, ...]:
-        """The column of numbers."""
-        return (self.bands,)
-
-    @property
     def outputs(self) -> tuple[str, ...]:
         """The labels; made of the edges where none are named."""
         if self.labels:
@@ -120,11 +116,6 @@ class Limit(Derived):
             raise ValueError("the bottom is not below the top")
         return self
 
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """The column of numbers."""
-        return (self.limit,)
-
     def preview(self) -> Iterator[str]:
         """Both ends."""
         if self.bottom is not None:
@@ -138,11 +129,6 @@ class Sum(Derived):
 
     sum: Annotated[tuple[Name, ...], Field(min_length=2, max_length=50), AfterValidator(unique), _SEVERAL]
 
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """The addends."""
-        return self.sum
-
     def preview(self) -> Iterator[str]:
         """The sum."""
         yield " + ".join(self.sum)
@@ -152,11 +138,6 @@ class Difference(Derived):
     """`{difference: [income, taxes]}`: the first without the others, to nine digits."""
 
     difference: Annotated[tuple[Name, ...], Field(min_length=2, max_length=50), AfterValidator(unique), _SEVERAL]
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """The first, and what is taken from it."""
-        return self.difference
 
     def preview(self) -> Iterator[str]:
         """The difference."""
@@ -170,11 +151,6 @@ class Between(Derived):
     reads: ClassVar[str] = "date"
     between: Annotated[tuple[Name, Name], AfterValidator(unique)]
     unit: Unit
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """The two."""
-        return self.between
 
     def preview(self) -> Iterator[str]:
         """The difference."""
@@ -202,11 +178,6 @@ class Merge(Derived):
         return self
 
     @property
-    def inputs(self) -> tuple[str, ...]:
-        """The column of entries."""
-        return (self.merge,)
-
-    @property
     def groups(self) -> dict[str, str]:
         """The group of each entry that is listed."""
         return {str(entry): str(group) for group, entries in self.into.items() for entry in entries}
@@ -231,11 +202,6 @@ class PeriodOf(Derived):
     reads: ClassVar[str] = "date"
     period: Name
     every: Every
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """The column of dates."""
-        return (self.period,)
 
     def preview(self) -> Iterator[str]:
         """The period."""

@@ -252,9 +252,9 @@ def _validate_parts(raw: dict[str, Any], problems: list[Problem]) -> Parts:
             if info.is_required():
                 problems.append(((), f"'{key}' is missing.", ""))
         elif key == "tables":
-            valid[key] = _validate_tables(raw, problems)
+            valid[key] = _validate_each(key, _SLUG, _TABLE, "tables", "Like people: {by: [state], epsilon: 0.1}.", raw, problems)
         elif key == "derive":
-            valid[key] = _validate_derivations(raw, problems)
+            valid[key] = _validate_each(key, _NAME, _DERIVATION, "how they are made", "Like age_band: {...}.", raw, problems)
         elif key != "columns":
             valid[key] = _validate(_adapter(key), raw[key], (key,), raw, problems)
     columns, names = _validate_columns(raw, problems)
@@ -327,33 +327,26 @@ def _validate_columns(raw: dict[str, Any], problems: list[Problem]) -> tuple[dic
     return columns, tuple(cast(dict[str, Any], declared))
 
 
-def _validate_tables(raw: dict[str, Any], problems: list[Problem]) -> dict[str, Any]:
-    """The tables that are valid by themselves."""
-    if not isinstance(raw["tables"], dict):
-        problems.append(
-            (("tables",), "tables must be a mapping from names to tables.", "Like people: {by: [state], epsilon: 0.1}.")
-        )
+def _validate_each(
+    key: str,
+    names: TypeAdapter[Any],
+    parts: TypeAdapter[Any],
+    what: str,
+    remedy: str,
+    raw: dict[str, Any],
+    problems: list[Problem],
+) -> dict[str, Any]:
+    """The parts of a mapping by name that are valid by themselves; what was told of before is left out."""
+    if not isinstance(raw[key], dict):
+        problems.append(((key,), f"{key} must be a mapping from names to {what}.", remedy))
         return {}
     found: dict[str, Any] = {}
-    for name, table in cast(dict[str, Any], raw["tables"]).items():
-        by = cast(dict[str, Any], table).get("by") if isinstance(table, dict) else None
-        if isinstance(by, list) and any(part is TOLD for part in cast(list[Any], by)):
+    for name, part in cast(dict[str, Any], raw[key]).items():
+        by = cast(dict[str, Any], part).get("by") if isinstance(part, dict) else None
+        if isinstance(by, list) and any(one is TOLD for one in cast(list[Any], by)):
             continue
-        named = _validate(_SLUG, name, ("tables", name), raw, problems)
-        if (valid := _validate(_TABLE, table, ("tables", name), raw, problems)) is not None and named is not None:
-            found[name] = valid
-    return found
-
-
-def _validate_derivations(raw: dict[str, Any], problems: list[Problem]) -> dict[str, Any]:
-    """The derivations that are valid by themselves."""
-    if not isinstance(raw["derive"], dict):
-        problems.append((("derive",), "derive must be a mapping from new columns to how they are made.", "Like age_band: {...}."))
-        return {}
-    found: dict[str, Any] = {}
-    for name, how in cast(dict[str, Any], raw["derive"]).items():
-        named = _validate(_NAME, name, ("derive", name), raw, problems)
-        if (valid := _validate(_DERIVATION, how, ("derive", name), raw, problems)) is not None and named is not None:
+        named = _validate(names, name, (key, name), raw, problems)
+        if (valid := _validate(parts, part, (key, name), raw, problems)) is not None and named is not None:
             found[named] = valid
     return found
 

@@ -6,31 +6,25 @@ from release_pipeline.privacy.curve import cell_reach, curve_depth, order_cluste
 from release_pipeline.privacy.cuts import mondrian
 from release_pipeline.privacy.grid import Grid
 from release_pipeline.privacy.hierarchy import Hierarchy
-from release_pipeline.privacy.lattice import Generalisation, ola
 from release_pipeline.privacy.mdav import mdav
 from release_pipeline.privacy.methods import Claim, MaskedColumn, mask_column
 from release_pipeline.privacy.noise import NoiseStream, discrete_laplace, noise_stream
-from release_pipeline.privacy.vectors import MaskedVectors, mask_vectors
 
 __all__ = [
     "Claim",
     "Epsilon",
-    "Generalisation",
     "Grid",
     "Hierarchy",
     "MaskedColumn",
-    "MaskedVectors",
     "NoiseStream",
     "OrderClusters",
     "cell_reach",
     "curve_depth",
     "discrete_laplace",
     "mask_column",
-    "mask_vectors",
     "mdav",
     "mondrian",
     "noise_stream",
-    "ola",
     "order_clusters",
     "order_keys",
     "rank_clusters",

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.privacy.grid import FloatArray
-from release_pipeline.privacy.samples import weighted_mean, weighted_quantiles
 from release_pipeline.privacy.tally import Tally
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
@@ -69,25 +68,6 @@ def find_variance(column: Tally) -> float:
     if len(column.entries) < 2:
         return 0.0
     return float(np.sum(np.square(column.entries - find_mean(column)) * column.counts)) / len(column)
-
-
-def describe_weighted_spread(column: FloatArray, weights: FloatArray) -> Spread:
-    """The same of what the records stand for, those with a weight. A quantile is the least value that so large a share of it does
-    not exceed, and None with fewer than ten records up to it or from it on; everything is None where nothing has a weight."""
-    counted = weights > 0
-    column, weights = column[counted], weights[counted]
-    if not len(column):
-        return Spread(None, None, (None,) * len(QUANTILES), (None,) * len(TENTHS))
-    found, tally = weighted_quantiles(column, weights, (*QUANTILES, *TENTHS)), Tally.of(column)
-    few = np.minimum(tally.count_up_to(found), len(column) - tally.count_below(found)) < BEYOND
-    told = tuple(None if hidden else value for value, hidden in zip(found, few.tolist(), strict=True))
-    quantiles, deciles = told[: len(QUANTILES)], told[len(QUANTILES) :]
-    if _is_nearly_constant(tally):
-        return Spread(None, None, quantiles, deciles)
-    with np.errstate(over="ignore", invalid="ignore"):  # squares that no float holds give no deviation
-        mean = weighted_mean(column, weights)
-        deviation = math.sqrt(weighted_mean((column - mean) ** 2, weights))
-    return Spread(mean, deviation, quantiles, deciles)
 
 
 def _is_nearly_constant(column: Tally) -> bool:

@@ -15,11 +15,10 @@ from __future__ import annotations
 import math
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -27,10 +26,9 @@ import numpy.typing as npt
 from release_pipeline.errors import InvalidArgument, InvalidType
 from release_pipeline.privacy.classes import as_threshold
 from release_pipeline.privacy.grid import IntArray
-from release_pipeline.privacy.hierarchy import Hierarchy, HierarchyLike
+from release_pipeline.privacy.hierarchy import Hierarchy
 
-Metric: TypeAlias = Literal["categorical-precision", "discernibility", "entropy"]
-Share: TypeAlias = "int | float | Decimal | Fraction"
+Metric: TypeAlias = Literal["categorical-precision", "entropy"]
 Progress: TypeAlias = Callable[[str], object]
 
 MAX_NODES = 20_000_000  # 25 bytes of working memory for each
@@ -47,7 +45,7 @@ class Generalisation:
 
     `levels` per column; `suppressed` for each record whether its class is too small; `group` the number of its class, from 0
     without gaps in the order of the labels, and -1 for a suppressed record. `loss` is that of all records, before suppression:
-    a share in 0..1 for categorical-precision, a sum of squares for discernibility, bits for entropy. `nodes` is the size of the
+    a share in 0..1 for categorical-precision, bits for entropy. `nodes` is the size of the
     lattice, `evaluated` how many of its nodes had their classes counted.
     """
 
@@ -62,43 +60,11 @@ class Generalisation:
         return f"<Generalisation to levels {self.levels} with loss {self.loss:g}>"
 
 
-def ola(
-    columns: Mapping[str, Iterable[object]] | Sequence[npt.ArrayLike],
-    hierarchies: Mapping[str, HierarchyLike] | Sequence[HierarchyLike],
-    k: int,
-    max_suppressed: Share = 0,
-    metric: Metric = "categorical-precision",
-    *,
-    progress: Progress | None = None,
-) -> Generalisation:
-    """`search_lattice` on entries as they are: texts or whole numbers, matched with the hierarchies' values as texts.
-
-    `columns` and `hierarchies` are two sequences, or two mappings (a data frame, too) with the same names; the order is that of
-    `columns`. An entry that its hierarchy does not cover is refused, and so is a missing one.
-
-    >>> letters = Hierarchy.of([("a", "vowel", "*"), ("b", "consonant", "*"), ("c", "consonant", "*"), ("e", "vowel", "*")])
-    >>> found = ola([["a", "b", "c", "e", "a"]], [letters], 2)
-    >>> found.levels, found.group.tolist(), found.loss
-    ((1,), [0, 1, 1, 0, 0], 0.5)
-    """
-    names, entries, declared = _match_columns(columns, hierarchies)
-    coded: list[IntArray] = []
-    for name, column, hierarchy in zip(names, entries, declared, strict=True):
-        try:
-            coded.append(hierarchy.encode(column))
-        except (InvalidArgument, InvalidType) as error:
-            raise type(error)(error.what, where=f"column {name}", remedy=error.remedy) from None
-    if len({len(column) for column in coded}) > 1:
-        raise InvalidArgument("the columns have different lengths.")
-    codes = np.column_stack(coded) if coded else np.empty((0, 0), dtype=np.int64)
-    return search_lattice(codes, declared, k, max_suppressed, metric, progress=progress)
-
-
 def search_lattice(
     codes: npt.NDArray[np.int64],
     hierarchies: Sequence[Hierarchy],
     k: int,
-    max_suppressed: Share = 0,
+    max_suppressed: int = 0,
     metric: Metric = "categorical-precision",
     *,
     counts: IntArray | None = None,
@@ -108,12 +74,10 @@ def search_lattice(
 
     `codes`: one row per record, or with `counts` per so many that are alike; what is found has an entry for
     each row then.
-    `max_suppressed` is the budget: a number of records if it is an int, else a share of them, taken exactly (a float as the
-    decimal that prints as it). The losses are over all records, whether suppressed or not
-    (see above why), and are compared as integers:
+    `max_suppressed`: how many records may be in classes that are too small. The losses are over all records, whether suppressed
+    or not (see above why), and are compared as integers:
 
     - categorical-precision: the mean over the columns of level / (levels - 1), 0 for a hierarchy of one level;
-    - discernibility: the sum over the classes of size^2;
     - entropy: the sum over columns and records of log2(records with the same label / records with the same value), where the
       logarithm of each prime is rounded so finely that the sums just fit 64 bits: equal losses are exactly equal.
 
@@ -126,7 +90,6 @@ def search_lattice(
     _check_codes(codes, hierarchies)
     rows = _Rows(codes, np.ones(len(codes), dtype=np.int64) if counts is None else counts)
     n = int(rows.counts.sum())
-    budget = _count_budget(max_suppressed, n)
     shape = tuple(hierarchy.levels for hierarchy in hierarchies)
     nodes = math.prod(shape)
     if nodes > MAX_NODES:
@@ -136,15 +99,13 @@ def search_lattice(
         )
 
     counter = _Counter(rows, hierarchies, k)
-    top = counter.count(tuple(levels - 1 for levels in shape))
-    if top.undersized > budget:
+    if counter.count(tuple(levels - 1 for levels in shape)) > max_suppressed:
         raise InvalidArgument(
             "no generalisation is possible: with every column at its coarsest level, more records are in classes that are too "
-            f"small than the {budget:,} of {n:,} that may be suppressed.",
+            f"small than the {max_suppressed:,} of {n:,} that may be suppressed.",
             remedy="Lower k, let more records be suppressed, or give the hierarchies a coarser level.",
         )
-    search = _search_by_size if metric == "discernibility" else _search_by_levels
-    levels, loss = search(counter, shape, metric, budget, top, _Reporter(progress, counter, nodes))
+    levels, loss = _search(counter, shape, metric, max_suppressed, _Reporter(progress, counter, nodes))
     group = _group_rows(rows, hierarchies, levels, k)
     return Generalisation(levels, group < 0, loss, group, nodes, counter.evaluated)
 
@@ -155,14 +116,6 @@ class _Rows:
 
     codes: IntArray
     counts: IntArray
-
-
-@dataclass(frozen=True, slots=True)
-class _Count:
-    """What a node's classes come to: the records in those that are too small, and the sum of squared sizes."""
-
-    undersized: int
-    discernibility: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +138,8 @@ class _Counter:
         self.evaluated = 0
         self._steps: dict[tuple[int, int, int], IntArray] = {}
 
-    def count(self, levels: tuple[int, ...]) -> _Count:
-        """The classes of one node, from the smallest histogram that was counted below it."""
+    def count(self, levels: tuple[int, ...]) -> int:
+        """The records in classes of one node that are too small, from the smallest histogram that was counted below it."""
         self.evaluated += 1
         source = self.known[int((self._levels <= np.array(levels)).all(axis=1).argmax())]
         sizes = [len(hierarchy.labels[level]) for hierarchy, level in zip(self.hierarchies, levels, strict=True)]
@@ -194,7 +147,7 @@ class _Counter:
         place, space = _address(*_combine(labels, sizes, len(source.records)))
         records = _sum_by_place(place, space, source.records)
         self._remember(source, levels, place, records)
-        return _Count(int(records[records < self.k].sum()), int(np.dot(records, records)))
+        return int(records[records < self.k].sum())
 
     def column_records(self) -> list[IntArray]:
         """For every column the number of records that have each of its values."""
@@ -232,10 +185,10 @@ class _Counter:
         self._levels = np.insert(self._levels, place_of, levels, axis=0)
 
 
-def _search_by_levels(
-    counter: _Counter, shape: tuple[int, ...], metric: Metric, budget: int, top: _Count, report: _Reporter
+def _search(
+    counter: _Counter, shape: tuple[int, ...], metric: Metric, budget: int, report: _Reporter
 ) -> tuple[tuple[int, ...], float]:
-    """The best node where the loss is known without counting: a sum of one number for each column and level.
+    """The best node. Its loss is known without counting: a sum of one number for each column and level.
 
     `open_` holds what may still be better than the best feasible node, best first. Whatever lies above a node comes after it, so
     a feasible node closes all that follow, and an infeasible one all below it. What is left at the end to be shown infeasible is
@@ -251,41 +204,13 @@ def _search_by_levels(
         place = len(open_) - 1 - (len(open_) >> halvings)
         node = int(open_[place])
         levels = _levels_of(node, shape)
-        if counter.count(levels).undersized <= budget:
+        if counter.count(levels) <= budget:
             best, open_, halvings = node, open_[:place], 1
         else:
             closed[tuple(slice(level + 1) for level in levels)] = True
             open_ = open_[~closed.reshape(-1)[open_]]
             halvings += 1
     return _levels_of(best, shape), float(Fraction(int(loss[best])) / unit)
-
-
-def _search_by_size(
-    counter: _Counter, shape: tuple[int, ...], metric: Metric, budget: int, top: _Count, report: _Reporter
-) -> tuple[tuple[int, ...], float]:
-    """The best node where only counting tells the loss: a counted node closes what is above it if it is feasible or too dear."""
-    tables, _ = _loss_tables(counter, shape, "entropy")
-    _, order = _order_nodes(tables, shape)
-    closed = np.zeros(shape, dtype=np.bool_)
-    best, open_, halvings = (top.discernibility, int(order[-1])), order[:-1], 1
-    dear: list[tuple[int, tuple[int, ...]]] = []
-    while len(open_):
-        report(len(open_))
-        node = int(open_[len(open_) - 1 - (len(open_) >> halvings)])
-        levels = _levels_of(node, shape)
-        count = counter.count(levels)
-        if count.undersized <= budget:
-            closed[tuple(slice(level, None) for level in levels)] = True
-            best, halvings = min(best, (count.discernibility, node)), 1
-        else:
-            closed[tuple(slice(level + 1) for level in levels)] = True
-            dear.append((count.discernibility, levels))
-            halvings += 1
-        for loss, below in [entry for entry in dear if entry[0] > best[0]]:
-            closed[tuple(slice(level, None) for level in below)] = True
-            dear.remove((loss, below))
-        open_ = open_[~closed.reshape(-1)[open_]]
-    return _levels_of(best[1], shape), float(best[0])
 
 
 def _levels_of(node: int, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -451,44 +376,3 @@ def _check_codes(codes: npt.NDArray[Any], hierarchies: Sequence[Hierarchy]) -> N
     for column, hierarchy in enumerate(hierarchies):
         if int(codes[:, column].min()) < 0 or int(codes[:, column].max()) >= len(hierarchy.values):
             raise InvalidArgument(f"column {column} has numbers that its hierarchy does not know.")
-
-
-def _count_budget(allowed: object, n: int) -> int:
-    """How many records may be suppressed."""
-    if isinstance(allowed, bool) or not isinstance(allowed, int | float | np.integer | np.floating | Decimal | Fraction):
-        raise InvalidType("the budget of suppressed records must be a number of records (int) or a share of them.")
-    number = cast(Any, allowed)
-    if isinstance(number, int | np.integer):
-        if number < 0:
-            raise InvalidArgument("the budget of suppressed records is negative.")
-        return int(cast(int, number))
-    try:
-        share = Fraction(number if isinstance(number, Decimal | Fraction) else Decimal(str(number)))
-    except (ValueError, OverflowError):
-        share = Fraction(-1)
-    if not 0 <= share <= 1:
-        raise InvalidArgument("the share of suppressed records is not from 0 to 1.", remedy="A number of records is an int.")
-    return math.floor(share * n)
-
-
-def _match_columns(
-    columns: Mapping[str, Iterable[object]] | Sequence[npt.ArrayLike],
-    hierarchies: Mapping[str, HierarchyLike] | Sequence[HierarchyLike],
-) -> tuple[list[str], list[Iterable[object]], list[Hierarchy]]:
-    """Names, entries and hierarchies, column by column."""
-    if hasattr(columns, "keys") != isinstance(hierarchies, Mapping):
-        raise InvalidType("columns and hierarchies must both go by name, or both by place.")
-    if isinstance(hierarchies, Mapping):
-        table = cast(Mapping[str, Iterable[object]], columns)
-        names = [str(name) for name in table.keys()]  # noqa: SIM118 - a data frame has keys, and iterates over them too
-        without = [name for name in names if name not in hierarchies] + [name for name in hierarchies if name not in names]
-        if without:
-            raise InvalidArgument(
-                f"there is a column without a hierarchy, or a hierarchy without a column: {', '.join(without)}.",
-                remedy="Pass the quasi-identifiers alone, each with a hierarchy.",
-            )
-        return names, [table[name] for name in names], [Hierarchy.of(hierarchies[name]) for name in names]
-    entries = cast(list[Iterable[object]], list(columns))
-    if len(entries) != len(hierarchies):
-        raise InvalidArgument(f"there are {len(entries)} columns and {len(hierarchies)} hierarchies.")
-    return [str(place) for place in range(len(entries))], entries, [Hierarchy.of(hierarchy) for hierarchy in hierarchies]

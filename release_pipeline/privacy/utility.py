@@ -141,23 +141,6 @@ def rank_correlation_matrix(columns: Sequence[FloatArray]) -> FloatArray:
     return correlation_matrix(covariance_matrix([rank_values(column) for column in columns]))
 
 
-def pmse(propensity: FloatArray, share: float) -> float:
-    """The mean squared distance of propensity scores from the share of released records among both: 0 where released records
-    cannot be told from original ones, `share (1 - share)` at most on average where they always can (WOO09, SNO18)."""
-    return float(np.mean((propensity - share) ** 2))
-
-
-def pmse_by_chance(parameters: int, share: float, records: int) -> float:
-    """What pMSE a logistic regression with so many parameters, its constant included, has by chance: the expectation for two
-    independent samples of one population.
-
-    With scores p = share + share (1 - share) x'b near the share, and b of mean 0 and covariance (share (1 - share) X'X)^-1, the
-    sum of the squares of p - share is share (1 - share) times a chi-square of parameters - 1. SNO18 take the original records as
-    fixed, which makes it 1 - share times that.
-    """
-    return (parameters - 1) * share * (1 - share) / records
-
-
 def f_measure(truth: np.ndarray, said: np.ndarray) -> float:
     """The harmonic mean of precision and recall of saying yes; 0 where neither is defined.
 

@@ -14,18 +14,16 @@ is what bounds the noise. MDAV's clusters depend on all records: it is for k-ano
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy.budget import Epsilon, EpsilonLike
+from release_pipeline.privacy.budget import Epsilon
 from release_pipeline.privacy.catalogue.together import STATISTICS
 from release_pipeline.privacy.chains import (
     Extremes,
@@ -39,10 +37,10 @@ from release_pipeline.privacy.chains import (
 )
 from release_pipeline.privacy.clusters import OrderClusters
 from release_pipeline.privacy.curve import order_clusters
-from release_pipeline.privacy.grid import FloatArray, Grid, IntArray, Number, as_numbers
+from release_pipeline.privacy.grid import Grid, IntArray, as_numbers
 from release_pipeline.privacy.mdav import mdav
-from release_pipeline.privacy.methods import SUM_LIMIT, Claim, Statistics, add_noise, as_whole
-from release_pipeline.privacy.noise import MAX_SCALE, SECRET_BYTES, Context, noise_stream
+from release_pipeline.privacy.methods import SUM_LIMIT, Claim, Statistics
+from release_pipeline.privacy.noise import MAX_SCALE, Context, noise_stream
 from release_pipeline.privacy.scales import TRIMMED
 from release_pipeline.privacy.sensitivity import refuse_scale, scales_for
 
@@ -83,83 +81,6 @@ class MdavSpec:
     """How mdav makes its clusters: of k to 2k-1 alike records."""
 
     k: int
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class MaskedVectors:
-    """Masked columns: confidential as a whole, as `MaskedColumn` is. What may leave is `values` with its rows shuffled.
-
-    values     released rows in record order     statistic, scale    per cluster and column, grid units of the sum
-    cluster    cluster of each record            loss                the accountant's bound for these data on what a reader of all
-    sees
-    """
-
-    values: FloatArray
-    cluster: npt.NDArray[np.integer[Any]]
-    size: IntArray
-    statistic: IntArray
-    scale: IntArray
-    claim: Claim
-    loss: float
-
-    def __repr__(self) -> str:
-        return f"<MaskedVectors of {len(self.values):,} records in {self.values.shape[1]} columns, {self.claim}>"
-
-
-def mask_vectors(
-    matrix: npt.ArrayLike,
-    *,
-    domains: Sequence[tuple[Number, Number]],
-    grids: Sequence[Number],
-    k: int,
-    epsilon: EpsilonLike,
-    order: Order = "hilbert",
-    statistic: Statistic = "plain",
-    scope: VectorScope = "table",
-    weights: Sequence[int | Decimal | Fraction] | None = None,
-    clamp: bool = True,
-    secret: bytes | None = None,
-    context: Sequence[Context] = (),
-) -> MaskedVectors:
-    """Mask the columns of `matrix` (records by columns) by dp-mdav under the claim (eps-DP for plain, eps-iDP for trimmed;
-    scope).
-
-    Domains and grids are declared, one for each column; `epsilon` is for all columns together, split by `weights`. `secret` (32
-    bytes) must never mask two different inputs; None takes a fresh one from the operating system.
-    """
-    values = np.asarray(matrix)
-    if values.ndim != 2 or values.shape[1] != len(domains) or len(domains) != len(grids):
-        raise InvalidArgument("the matrix must have one column for each domain and grid.", where="matrix")
-    if len(domains) == 0 or any(len(domain) != 2 for domain in domains):
-        raise InvalidArgument("a domain is not a pair (lower, upper).", where="domains")
-    if weights is not None and len(weights) != len(domains):
-        raise InvalidArgument("there must be one weight for each column.", where="weights")
-    secret = secrets.token_bytes(SECRET_BYTES) if secret is None else secret
-    for name, value, allowed in (("statistic", statistic, STATISTICS), ("scope", scope, VECTOR_SCOPES)):
-        if value not in allowed:
-            raise InvalidArgument(f"the {name} is none of {', '.join(allowed)}.", where=name)
-    spec = Insensitive(
-        epsilons=Epsilon.of(epsilon).split(list(weights) if weights is not None else [1] * len(domains)),
-        k=as_whole(k),
-        order=order,
-        statistic=statistic,
-        scope=scope,
-    )
-    declared = [Grid.declare(domain, step) for domain, step in zip(domains, grids, strict=True)]
-    units = quantise_columns(values.T, declared)
-    parts = compute_vectors(units, grids=declared, spec=spec, secret=secret, context=context)
-    released = [
-        add_noise(part, clamp=clamp, secret=secret, context=(*context, place))[part.cluster] for place, part in enumerate(parts)
-    ]
-    return MaskedVectors(
-        values=np.stack(released, axis=1),
-        cluster=parts[0].cluster,
-        size=parts[0].size,
-        statistic=np.stack([part.statistic for part in parts], axis=1),
-        scale=np.stack([part.scale for part in parts], axis=1),
-        claim=Claim(spec.definition, spec.epsilon, scope),
-        loss=parts[0].loss["table"],
-    )
 
 
 def quantise_columns(columns: Iterable[npt.NDArray[np.generic]], grids: Sequence[Grid]) -> IntArray:

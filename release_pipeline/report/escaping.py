@@ -16,7 +16,7 @@ from jinja2.filters import FILTERS
 from release_pipeline.policy.formats import say_scope, say_unit
 from release_pipeline.privacy.figures import count_things, format_count, format_moment
 from release_pipeline.report.card import ColumnView
-from release_pipeline.sentences import EXPLORE, PUBLIC, REVIEWERS, Catalogue
+from release_pipeline.sentences import PUBLIC, REVIEWERS, Catalogue
 
 Format: TypeAlias = Literal["html", "markdown"]
 TEMPLATES = Path(__file__).parent / "templates"
@@ -132,8 +132,7 @@ def markdown(key: str, /, **values: object) -> Ready:
 @cache
 def load_templates(format: Format) -> jinja2.Environment:
     """The templates for `html` or `markdown`: what they print goes through `finalize`, and is then escaped for HTML, unless it is
-    ready. `say` takes a sentence of the public catalogue for that format; `review` and `explore` one for the people of
-    a site."""
+    ready. `say` takes a sentence of the public catalogue for that format; `review` one for the people of a site."""
     finalize: Callable[[object], object] = _escape_markdown if format == "markdown" else _finalize_html
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
@@ -145,10 +144,9 @@ def load_templates(format: Format) -> jinja2.Environment:
         keep_trailing_newline=True,
         auto_reload=False,
     )
-    environment.globals["say"] = markdown if format == "markdown" else html
     environment.globals |= {
+        "say": markdown if format == "markdown" else html,
         "review": partial(_fill_html, REVIEWERS),
-        "explore": partial(_fill_html, EXPLORE),
         "things": count_things,
     }
     environment.filters |= {

@@ -1,5 +1,4 @@
-"""Settings that were tried, as one table: for the terminal, for the page of `explore` and for the
-desk. All are made of the document that `explore --json` prints."""
+"""Settings that were tried, as one table for the terminal, made of the document that `explore --json` prints."""
 
 from __future__ import annotations
 
@@ -13,7 +12,6 @@ from typing import Any
 from release_pipeline.policy.formats import decimal_text
 from release_pipeline.policy.strength import Strength, find_best
 from release_pipeline.privacy.figures import count_of, format_number, format_share, percent
-from release_pipeline.report.escaping import load_templates
 from release_pipeline.sentences import EXPLORE
 
 Plain = Mapping[str, Any]  # of a document, as a script reads it
@@ -58,19 +56,6 @@ def tabulate(document: Plain) -> Table:
         parts[heads["meets"]] = lambda one: EXPLORE("cell.meets", meets=one["meets"], draws=one["draws"])
     rows = tuple(tuple(write(one) for write in parts.values()) for one in settings)
     return Table(tuple(parts), rows, tuple(is_best))
-
-
-def tabulate_columns(document: Plain) -> Table:
-    """How near each column of each setting is to the records: its error, its mean, and the mean of
-    the group that is furthest."""
-    settings: Sequence[Plain] = document["settings"]
-    rows = tuple(
-        (str(one["number"]), name, *(say_range(figures[key]) for key in ("error", "mean", "group_mean")))
-        for one in settings
-        for name, figures in one["columns"].items()
-    )
-    head = EXPLORE.read_section("of_column")
-    return Table(tuple(head[key] for key in ("number", "column", "error", "mean", "group_mean")), rows, ())
 
 
 def describe_exploration(document: Plain, *, every: bool, draw: Draw | None = None) -> Iterator[str]:
@@ -132,22 +117,6 @@ def align(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     for first, *rest in rows:
         cells = (cell.ljust(width) for cell, width in zip(rest, widths[1:], strict=True))
         yield "  ".join([first.rjust(widths[0]), *cells]).rstrip()
-
-
-def render_exploration(document: Plain) -> str:
-    """The page: plain tables without a script, and no network. The same document gives the same
-    text."""
-    context: dict[str, Any] = {
-        "document": document,
-        "table": tabulate(document),
-        "of_columns": tabulate_columns(document),
-        "met": list(describe_met(document)),
-        "figures": list(describe_figures(document)),
-        "rows": count_of(document["rows"], "record"),
-        "amounts": round_amounts,
-        "uncovered": _list_uncovered(document["settings"]),
-    }
-    return load_templates("html").get_template("explore.html").render(context)
 
 
 def describe_claim(setting: Plain) -> str:
@@ -254,12 +223,3 @@ def _say_numbers(settings: Sequence[Plain]) -> str:
         else:
             runs.append([one["number"]])
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
-
-
-def _list_uncovered(settings: Sequence[Plain]) -> list[tuple[str, str]]:
-    """What claims do not cover, each sentence with the settings that it is true of."""
-    found: dict[str, list[Plain]] = {}
-    for one in settings:
-        for words in one["not_covered"]:
-            found.setdefault(words, []).append(one)
-    return [(words, _say_numbers(of)) for words, of in found.items()]

@@ -1,8 +1,8 @@
 """The internal report, a pure function of one `InternalView`: the page from which reviewers decide on a candidate.
 
 Its figures are computed against the confidential records, so the page says on top that it is not for publication, and needs
-nothing else: no network, no script. The same view gives the same text. Every picture has its figures as a table, and plain words
-about what it shows of this very release; what was not measured is said, with the reason.
+nothing else: no network, no script. The same view gives the same text. Figures are in tables, with plain words
+about what they say of this very release; what was not measured is said, with the reason.
 """
 
 from __future__ import annotations
@@ -12,21 +12,17 @@ from typing import Any
 from release_pipeline.privacy.figures import count_things, format_apart, format_count
 from release_pipeline.report.about import About, list_facts
 from release_pipeline.report.budgets import draw_burndown, format_amount, list_sums
-from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.escaping import load_templates
 from release_pipeline.report.internal_view import GateView, InternalView
-from release_pipeline.report.prose import Name, is_number, list_heads
 from release_pipeline.report.sections.attacks import describe_attacks
 from release_pipeline.report.sections.budget import describe_budget
 from release_pipeline.report.sections.classes import describe_classes
 from release_pipeline.report.sections.correlations import describe_correlations
-from release_pipeline.report.sections.criteria import describe_criteria
 from release_pipeline.report.sections.distributions import describe_distributions
 from release_pipeline.report.sections.errors import describe_errors
 from release_pipeline.report.sections.levels import describe_levels
 from release_pipeline.report.sections.looks import describe_looks
-from release_pipeline.report.sections.map import describe_map
-from release_pipeline.report.sections.parts import Figure, Section, Table, describe_part, split
+from release_pipeline.report.sections.parts import Section
 from release_pipeline.report.sections.predictions import describe_predictions
 from release_pipeline.report.sections.sample import describe_sample
 from release_pipeline.report.sections.structure import describe_structure
@@ -36,7 +32,6 @@ from release_pipeline.report.sections.ties import describe_ties
 from release_pipeline.sentences import REVIEWERS
 
 ORDER = (
-    describe_map,
     describe_distributions,
     describe_errors,
     describe_subgroups,
@@ -45,7 +40,6 @@ ORDER = (
     describe_classes,
     describe_sample,
     describe_ties,
-    describe_criteria,
     describe_attacks,
     describe_predictions,
     describe_budget,
@@ -54,12 +48,10 @@ ORDER = (
     describe_looks,
 )
 _NOT_OF_SYNTHETIC = [
-    describe_map,
     describe_classes,
     describe_suppression,
     describe_levels,
 ]  # which are about records that are there
-_MANY_GATES = 8  # in one picture
 _MOST_ENTRIES = 100  # of a column; the policy has all, and so has the package
 
 
@@ -72,7 +64,6 @@ def render_internal(view: InternalView) -> str:
         "passed": bool(view.gates) and not list_failed(view) and not view.stopped_at,
         "stopped": bool(view.stopped_at) or bool(list_failed(view)),
         "gates": [(gate, *format_apart(gate.value, gate.limit)) for gate in view.gates],
-        "gate_figures": draw_gates(view),
         "sections": sections,
         "draw_burndown": draw_burndown,
         "sums": list_sums,
@@ -116,10 +107,8 @@ def list_sections(view: InternalView) -> list[Section]:
     have none where the policy has none, nor have looks where nobody looked."""
     unasked = [] if view.subgroups or list_unasked(view) else [describe_subgroups]
     unasked += _NOT_OF_SYNTHETIC if view.is_synthetic else [describe_structure]
-    unasked += [describe_map] if view.swap is not None else []  # whose errors are of records
     unasked += [] if view.has_weights else [describe_sample]
     unasked += [] if view.looks else [describe_looks]
-    unasked += [] if view.criteria else [describe_criteria]
     unasked += [] if view.ties or view.recomputed else [describe_ties]
     sections = [show(view) for show in ORDER if show not in unasked]
     if not view.stopped_at:
@@ -130,24 +119,3 @@ def list_sections(view: InternalView) -> list[Section]:
         else section
         for section in sections
     ]
-
-
-def draw_gates(view: InternalView) -> list[Figure]:
-    """The picture that shows why: each gate that did not pass, its value beside its limit, on a scale of its own."""
-    failed = list_failed(view)
-    parts = split(failed, _MANY_GATES) if failed else []
-    figures: list[Figure] = []
-    for number, gates in enumerate(parts):
-        groups: list[Group] = []
-        rows: list[tuple[str, ...]] = []
-        for gate in gates:
-            value, limit = format_apart(gate.value, gate.limit)
-            words = REVIEWERS("gates.at_least", limit=limit) if gate.at_least else REVIEWERS("gates.at_most", limit=limit)
-            finite = gate.value if is_number(gate.value) else None
-            groups.append(Group(gate.name, (Bar("", finite, "failed", value),), gate.limit, words))
-            rows.append((Name(gate.name), value, words))
-        title = REVIEWERS("gates.failed")
-        caption = REVIEWERS("gates.caption") + describe_part(number, len(parts))
-        table = Table(title, list_heads("gates.head"), tuple(rows))
-        figures.append(Figure(draw_bars(title, REVIEWERS("gates.picture_words"), groups, own=True), caption, table))
-    return figures

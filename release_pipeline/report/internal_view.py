@@ -5,8 +5,8 @@ None stands for a figure that does not exist for this method, or was not asked f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
+from statistics import fmean
 
 from release_pipeline.privacy.dates import Clock
 from release_pipeline.report.about import About, ColumnWords
@@ -73,14 +73,12 @@ class SpreadView:
 @dataclass(frozen=True, slots=True)
 class AtomView:
     """A declared value that readers count, and the share of records that have it: in the original on its grid (None: too few to
-    be told), as released, and as simulated noise let expect it; with weights the share of what the records stand for."""
+    be told), as released, and as simulated noise let expect it."""
 
     value: str
     original: float | None
     released: float
     expected: float | None
-    weighted_original: float | None = None
-    weighted_released: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +91,7 @@ class NoiseColumnView:
     `forecast`: what `check` says of the noise alone, before a release, in words. `expected_*`: from the scales, with the
     range in which 99 of 100 releases of these data should lie; None where it could not be told. `parted`: the actual error lies
     outside of it. `ks`: Kolmogorov-Smirnov distance (0..1), and what was expected of it; `wasserstein` in the column's unit.
-    `clock`: its values are dates or times. `weighted_*`: of what records stand for, where there is a weight."""
+    `clock`: its values are dates or times."""
 
     name: str
     role: str
@@ -116,31 +114,14 @@ class NoiseColumnView:
     expected_ks: float | None = None
     atoms: tuple[AtomView, ...] = ()
     clock: Clock | None = None
-    weighted_original: SpreadView | None = None
-    weighted_released: SpreadView | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class AttackView:
-    """One attack (singling out, linking, guessing a value): how often it succeeds on people of the table, on people whose own
-    rows were taken out of it, and by plain guessing. `risk`: what is beyond the control, (attack - control) / (1 - control).
-    `words`: what the attacker knows and tries. `worst`: the column or columns that it is worst for, if it was tried for
-    several."""
-
-    name: str
-    words: str
-    attack: ShareView
-    control: ShareView
-    guess: float
-    risk: ShareView
-    worst: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class CriterionView:
-    """One attack by the criterion that it is tried for (`privacy.attacks.CRITERIA`): how often it succeeds, the same with its
-    control group, and what is `beyond`; None of record linkage, which has no control group. With a `limit`: what was `foreseen`
-    before the charge, and the `most` of it, which the limit is on."""
+    """One attack by the criterion that it is tried for (`privacy.attacks.CRITERIA`): how often it succeeds (`rate`), the same
+    against its control group, and what is `beyond`, (attack - control) / (1 - control); None of record linkage, which has no
+    control group. With a `limit`: what was `foreseen` before the charge, and the `most` of it, which the limit is on. `worst`:
+    the column that an attack on all is worst for. `words`: what the attacker knows and tries."""
 
     criterion: str
     attack: str
@@ -151,16 +132,8 @@ class CriterionView:
     foreseen: ShareView | None = None
     most: float | None = None
     limit: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class MapPoint:
-    """A release on the risk-utility map: the median error over its columns, and the share of records that link to their own."""
-
-    release: str
-    error: float
-    linkage: float
-    is_this: bool
+    worst: str = ""
+    words: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +156,6 @@ class GroupMeanView:
     released: float
     off: float
     records: int
-    clock: Clock | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,15 +169,24 @@ class GroupMeansView:
 
 
 @dataclass(frozen=True, slots=True)
+class Difference:
+    """One share less another, with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
 class ClaimView:
     """How often a value of the nearest row is right of people that rows were made of, and of strangers; `beyond`: how much more
-    often of the first, with its interval. `name` is empty for the mean over all columns."""
+    often of the first. `name` is empty for the mean over all columns."""
 
     name: str
     people: ShareView
     strangers: ShareView
     guess: float
-    beyond: tuple[float, float, float]
+    beyond: Difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,11 +198,11 @@ class NearView:
     known: tuple[str, ...]
     equal: ShareView
     strangers_equal: ShareView
-    beyond: tuple[float, float, float]
+    beyond: Difference
     median: float
     strangers_median: float
-    claims: tuple[ClaimView, ...]
-    overall: ClaimView | None
+    claims: tuple[ClaimView, ...] = ()
+    overall: ClaimView | None = None
 
     @property
     def is_each_by_others(self) -> bool:
@@ -230,63 +211,109 @@ class NearView:
 
 
 @dataclass(frozen=True, slots=True)
-class StructureView:
-    """Synthetic rows beside the original ones: total variation distances (0 to 1) of the tables of one column (`columns`), and
-    on average of those of one, two and three columns, each with that of records drawn anew (`means`: how many columns, the
-    distance, that by chance); the pairs that are furthest off; means of groups. `closest`: the median distance of the nearest
-    row from people that rows were made of and from others, and the shares of them that have an equal row."""
+class PairDistance:
+    """How far the table of two columns is from the original one."""
 
-    columns: tuple[tuple[str, float], ...]
-    means: tuple[tuple[int, float, float], ...]
-    worst: tuple[tuple[str, str, float], ...]
-    triples: int
-    closest: tuple[float, float, ShareView, ShareView] | None = None
+    one: str
+    other: str
+    distance: float
+
+
+@dataclass(frozen=True, slots=True)
+class StructureView:
+    """Synthetic rows beside the original ones: total variation distances (0 to 1) of the table of each column, and on average of
+    those of one, two and three columns, each with that of records drawn anew; the pairs that are furthest off; means of
+    groups."""
+
+    columns: dict[str, float]
+    columns_by_chance: float | None
+    pairs: float | None
+    pairs_by_chance: float | None
+    worst_pairs: tuple[PairDistance, ...]
+    triples: float | None
+    triples_by_chance: float | None
+    triples_tried: int
     group_means: GroupMeansView | None = None
+
+    @property
+    def means(self) -> tuple[tuple[int, float, float], ...]:
+        """How many columns a table has, the mean distance of such tables, and that by chance."""
+        means = (
+            (1, fmean(self.columns.values()), self.columns_by_chance),
+            (2, self.pairs, self.pairs_by_chance),
+            (3, self.triples, self.triples_by_chance),
+        )
+        return tuple((count, value, chance) for count, value, chance in means if value is not None and chance is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class ClosestView:
+    """How far the nearest synthetic row is from people that rows were made of, and from people that they were made without."""
+
+    median: float
+    equal: ShareView | None
+    control_median: float
+    control_equal: ShareView | None
 
 
 @dataclass(frozen=True, slots=True)
 class ClassesView:
     """Groups of records that share their released quasi-identifiers. `bars`: (smallest size, largest size, number of groups).
-    `least`: the limit that the policy or the method sets, 0 for none. `diversity`: (confidential column, fewest different values
-    in a group). Risks of re-identification, by somebody who knows the quasi-identifiers: prosecutor (knows that the person is in
-    the table; at worst), journalist (knows the table that the release was drawn from; at worst)."""
+    `diversity`: the fewest different values in a group, by confidential column. Risks of re-identification, by somebody who knows
+    the quasi-identifiers: prosecutor (knows that the person is in the table; at worst), journalist (knows the table that the
+    release was drawn from; at worst). `least`: the limit that the policy or the method sets, 0 for none."""
 
-    quasi: tuple[str, ...]
-    groups: int
+    number: int
     smallest: int
     mean: float
     largest: int
-    least: int
     bars: tuple[tuple[int, int, int], ...]
-    diversity: tuple[tuple[str, int], ...]
+    diversity: dict[str, int]
     prosecutor: float
     journalist: float
+    quasi: tuple[str, ...] = ()
+    least: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class WeightedView:
-    """A column's mean and quartiles by the weights of the records, before and after, and its mean without weights; None where no
-    record has a weight."""
+class Weighted:
+    """Mean and quartiles of what the records stand for, and the `plain` mean of the records; None where nothing has a weight."""
 
-    name: str
-    original: tuple[float | None, ...]
-    released: tuple[float | None, ...]
-    clock: Clock | None = None
+    mean: float | None
+    plain: float | None
+    low: float | None
+    median: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedPair:
+    """A column before and after."""
+
+    original: Weighted
+    released: Weighted
+
+
+@dataclass(frozen=True, slots=True)
+class PopulationRisk:
+    """What a sample of so many records tells of the population that it was drawn from (`privacy.samples`): how many are alone
+    with their released quasi-identifiers, how many of these are expected to be alone in the population, how many of all records
+    who knows the population is expected to point at rightly, and the largest risk of one."""
+
+    records: int
+    sample_uniques: int
+    population_uniques: float
+    identified: float
+    worst: float
 
 
 @dataclass(frozen=True, slots=True)
 class SampleView:
-    """Records that stand for others. `columns`: mean, mean without weights, and quartiles. Of the released quasi-identifiers: how
-    many records are alone with theirs, how many of them are expected to be alone in the population, how many of all records who
-    knows the population is expected to point at rightly, and the largest risk of one; None where none is released."""
+    """What records with weights stand for; `population` is None where no quasi-identifier is released."""
 
     weight: str
-    columns: tuple[WeightedView, ...]
-    records: int | None = None
-    sample_uniques: int | None = None
-    population_uniques: float | None = None
-    identified: float | None = None
-    worst: float | None = None
+    weighted: dict[str, WeightedPair] = field(default_factory=dict[str, WeightedPair])
+    population: PopulationRisk | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,77 +331,66 @@ class RecomputedView:
     """A recomputed column beside what the original records make: of numbers error over variance, mean absolute error and means,
     of texts the share of records that have another one."""
 
-    name: str
-    words: str
     error: float | None = None
     absolute_error: float | None = None
     original: float | None = None
     released: float | None = None
     changed: float | None = None
+    name: str = ""
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What a model learns of one target, from released and from original records: F-measures, 0 to 1."""
+
+    model: str
+    released: float
+    original: float
 
 
 @dataclass(frozen=True, slots=True)
 class PredictionView:
-    """One model, trained on released and on original records, both tested on the same original ones: F-measure, 0 to 1.
-    `guess`: the F-measure of who says yes to everybody."""
+    """The models of one target, all tested on the same original records. `guess`: the F-measure of who says yes to everybody."""
 
-    target: str
-    model: str
-    released: float
-    original: float
+    models: tuple[Learned, ...]
     guess: float
     trained: int
     tested: int
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SubgroupColumn:
+    """A column of one declared group: its means before and after, and the error of its own records. `expected`: the error that
+    simulated noise, or the scales, let expect of it before the charge."""
+
+    original: float | None
+    released: float | None
+    error: float | None
+    expected: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SubgroupView:
-    """One group of a declared column: its records, those that are released as of it, and of each noise column (in the order of
-    `columns`) the mean of the original, that of the release, the error of its own records, and both means weighted where there is
-    a weight. Without these: too small. `chances`: the standard deviation of errors of random groups of its size, `above`: how
-    many of these it is above that of all, `absolutes`: mean absolute errors. `weights`: before and after.
-    `expected`: the errors that simulated noise, or the scales, let expect of it before the charge."""
+    """One group of a declared column: its records, those that are released as of it, and its columns; without these it is too
+    small to be measured."""
 
     label: str
     records: int
     released: int
-    originals: tuple[float, ...] = ()
-    means: tuple[float, ...] = ()
-    errors: tuple[float, ...] = ()
-    weighted: tuple[tuple[float, float], ...] = ()
-    chances: tuple[float, ...] = ()
-    above: tuple[float, ...] = ()
-    absolutes: tuple[float, ...] = ()
-    weighted_errors: tuple[float, ...] = ()
-    weights: tuple[float, ...] = ()
-    expected: tuple[float, ...] = ()
+    columns: dict[str, SubgroupColumn]
 
 
 @dataclass(frozen=True, slots=True)
 class SubgroupsView:
-    """The groups by one declared column, worst served first. `whole`: the errors of all records, in the order of the columns;
-    `least`: the fewest records of a group that is measured; `clocks`: those of columns of dates or times, by name."""
+    """The groups by one declared column, worst served first. `whole`: the errors of all records, by column; `least`: the fewest
+    records of a group that is measured."""
 
     by: str
-    columns: tuple[str, ...]
     groups: tuple[SubgroupView, ...]
-    whole: tuple[float, ...]
+    whole: dict[str, float]
     least: int
-    clocks: Mapping[str, Clock] = field(default_factory=dict[str, Clock])
-
-
-@dataclass(frozen=True, slots=True)
-class DiscriminationView:
-    """How well a model tells released from original records. `pmse`: mean squared distance of its propensity scores from the
-    share of released records; 0 is not at all, `most` is always. `ratio`: against what it is by chance alone, where that is
-    known."""
-
-    model: str
-    pmse: float
-    most: float
-    ratio: float | None
-    tried: int
-    among: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,10 +418,11 @@ class HierarchyView:
 
 @dataclass(frozen=True, slots=True)
 class LookView:
-    """A look at the data before the charge: the day, who looked, by `mask`, by a `run`, or at a
-    file that they called `public`, and the settings compared."""
+    """A look at the data before the charge: the number of its event, when it was noted, who looked, by `mask`, by a `run`, or at
+    a file that they called `public`, and the settings compared."""
 
-    day: str
+    event: int
+    noted: str
     by: str
     on: str
     compared: tuple[str, ...]
@@ -456,11 +473,8 @@ class InternalView:
     linkage: ShareView | None
     linkage_chance: float
     linkage_words: str
-    attacks: tuple[AttackView, ...]
-    map: tuple[MapPoint, ...]
     correlations: CorrelationView | None
     classes: ClassesView | None
-    discrimination: tuple[DiscriminationView, ...]
     predictions: tuple[PredictionView, ...]
     prediction_words: str
     suppression: SuppressionView | None
@@ -482,6 +496,7 @@ class InternalView:
     recomputed: tuple[RecomputedView, ...] = ()
     rows_out: int = 0
     structure: StructureView | None = None
+    closest: ClosestView | None = None
     nearest: NearView | None = None
     are_ranks: bool = False
     is_synthetic: bool = False
@@ -494,6 +509,11 @@ class InternalView:
     criteria: tuple[CriterionView, ...] = ()
     swap: SwapView | None = None
     output_check: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    @property
+    def clocks(self) -> dict[str, Clock]:
+        """Of each masked column of dates or times, what says its values."""
+        return {column.name: column.clock for column in self.columns if column.clock is not None}
 
     @property
     def is_nobodys(self) -> bool:

@@ -20,7 +20,6 @@ from release_pipeline.privacy.noise import Context, NoiseStream, shuffled_first
 from release_pipeline.privacy.utility import variance_of
 from release_pipeline.stages.compared import Compared, Numbers
 from release_pipeline.stages.measures.columns import match_ranks, measure_columns
-from release_pipeline.stages.measures.discrimination import tell_apart
 from release_pipeline.stages.measures.features import encode_entries, encode_features
 from release_pipeline.stages.measures.groups import Groups, journalist_risk
 from release_pipeline.stages.measures.linkage import measure_ladder, note_linkage
@@ -144,20 +143,10 @@ def measure_by_group(compared: Compared, by: str) -> list[dict[str, Any]]:
         matched = _match_in_groups(seen, of_all, masked, after) if compared.is_nobodys else seen[compared.own]
         return GroupedColumn(everybody if is_kept else everybody[compared.own], masked, matched, variance)
 
-    weights_before = weights_after = weights_own = None
-    if (weight := compared.policy.weight) is not None:
-        weights = compared.weights(weight)
-        weights_before = weights if is_kept else weights[compared.own]
-        weights_after = np.nan_to_num(read_weights(compared.released.column(weight)))
-        weights_own = weights[compared.own]
     return measure_subgroups(
         names,
         (of_all, after, own),
         ((name, compare(name, column)) for name, column in compared.policy.noise_columns.items()),
-        weights_before=weights_before,
-        weights_after=weights_after,
-        weights_own=weights_own,
-        of_records=not compared.is_nobodys,
     )
 
 
@@ -224,29 +213,23 @@ def attack_table(compared: Compared, streams: Streams) -> tuple[list[Attack], di
 
 
 def train_models(compared: Compared, streams: Streams, predictor: Measure | None = None) -> dict[str, Any]:
-    """What models tell: on the same persons of both tables, a random sample where there are many."""
-    among = compared.released.num_rows
-    tried = shuffled_first(among, MODEL_SAMPLE, streams("models"))
-    few = compared.among(tried)
-    original, masked = encode_features(_list_released(few))
-    told_apart = tell_apart(original, masked, seed=SEED, stream=streams("shuffled tables"))
-    return {
-        "model_sample": {"tried": len(tried), "among": among},
-        "discrimination": [asdict(one) for one in told_apart],
-        "predictions": predict_targets(few, None) if predictor is None else predictor(compared, streams),
-    }
+    """What models learn: from the same persons of both tables, a random sample where there are many."""
+    if predictor is not None:
+        return {"predictions": predictor(compared, streams)}
+    few = compared.among(shuffled_first(compared.released.num_rows, MODEL_SAMPLE, streams("models")))
+    return {"predictions": predict_targets(few, None)}
 
 
 def predict_targets(learned: Compared, tested: Compared | None) -> dict[str, Any]:
     """What models of each target of the policy tell that learned from released rows: of the last third of their own records, or
     of the originals of others, which they are `tested` on."""
     policy, figures = learned.policy, dict[str, Any]()
+    if not policy.audit.predict:
+        return figures
     before, after = _list_released(learned)
     if tested is not None:
         asked = pa.table({name: tested.seen_of_released(name) for name in after.column_names})
         before = pa.concat_tables([before, asked], promote_options="permissive")
-    if not policy.audit.predict:
-        return figures
     original, masked = encode_features([before, after])
     for name, target in policy.audit.predict.items():
         rest = [place for place, other in enumerate(after.column_names) if other != name]

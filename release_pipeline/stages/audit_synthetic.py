@@ -45,7 +45,7 @@ from release_pipeline.stages.audit import (
 from release_pipeline.stages.column_table import take_few
 from release_pipeline.stages.compared import Compared, Numbers, Read
 from release_pipeline.stages.counted import Counting
-from release_pipeline.stages.measures.columns import measure_columns, measure_counted
+from release_pipeline.stages.measures.columns import measure_counted
 from release_pipeline.stages.measures.features import encode_entries
 from release_pipeline.stages.measures.group_means import Grouping, measure_group_means
 from release_pipeline.stages.measures.structure import measure_structure
@@ -66,8 +66,7 @@ def audit_synthetic(
     policy = compared.policy
     progress("measuring utility")
     few = draw_attacked(compared, streams)
-    weighted = policy.weight is not None  # by records: a tally has no weights
-    figures: dict[str, Any] = measure_columns(compared) if weighted else measure_counted(compared, few, before, after)
+    figures = measure_counted(compared, few, before, after)
     figures["structure"] = _measure_structure(few, before, after, streams)
     if policy.audit.groups:
         figures["subgroups"] = {name: measure_by_group(few, name) for name in policy.audit.groups}

@@ -51,7 +51,8 @@ PURPOSE = "criteria"  # of all streams here
 
 Entry = dict[str, Any]  # one attack, as evidence keeps it
 _NONE = asdict(Share(0.0, 0.0, 1.0, 0, None))
-_UNTRIED = {"attack": _NONE, "control": _NONE, "risk": _NONE, "guess": 0.0}  # of a release that left too few rows to attack
+# of a release that left too few rows to attack
+_UNTRIED = {"attack": _NONE, "control": _NONE, "risk": _NONE, "guess": 0.0, "worst": ""}
 
 
 def expect_criteria(policy: Policy, strategy: Strategy, read: Read, *, secret: bytes, progress: Progress) -> list[Entry]:
@@ -232,7 +233,7 @@ def list_criteria(policy: Policy, audit: Mapping[str, Any], foreseen: Sequence[M
             if attack is None:
                 continue
             entry = {"criterion": criterion, "attack": name, "column": find_criterion(name)[1], "guess": attack["guess"]}
-            entry |= {"rate": attack["attack"], "control": attack["control"], "beyond": attack["risk"]}
+            entry |= {"worst": attack["worst"], "rate": attack["attack"], "control": attack["control"], "beyond": attack["risk"]}
             if known is not None:
                 entry |= {"foreseen": known["beyond"], "most": known["most"], "limit": known["limit"]}
             entries.append(entry)

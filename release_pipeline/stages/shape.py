@@ -54,15 +54,6 @@ def measure_atoms(column: NoiseColumn, before: Tally, after: Tally) -> dict[str,
     return {"original": _hide(shares.tolist(), find_few(before, points)), "released": share_at(after, points).tolist()}
 
 
-def weigh_atoms(
-    column: NoiseColumn, sides: tuple[Numbers, Numbers], weights: tuple[Numbers, Numbers]
-) -> dict[str, list[float | None]]:
-    """The same of what the records stand for, with weights before and after."""
-    points = list_points(column)
-    before, after = (_weigh(numbers, points, own) for numbers, own in zip(sides, weights, strict=True))
-    return {"weighted_original": _hide(before, find_few(Tally.of(sides[0]), points)), "weighted_released": after}
-
-
 def find_few(column: Tally, points: Numbers) -> npt.NDArray[np.bool_]:
     """Which points fewer than ten records have, or all but fewer than ten: their share would tell of single persons."""
     counts, records = column.count_up_to(points) - column.count_below(points), len(column)
@@ -71,12 +62,6 @@ def find_few(column: Tally, points: Numbers) -> npt.NDArray[np.bool_]:
 
 def _hide(shares: Sequence[float | None], few: npt.NDArray[np.bool_]) -> list[float | None]:
     return [None if hidden else share for share, hidden in zip(shares, few.tolist(), strict=True)]
-
-
-def _weigh(numbers: Numbers, points: Numbers, weights: Numbers) -> list[float | None]:
-    """The share of all weight that is at each point; None where there is no weight."""
-    total = float(np.nansum(weights))
-    return [float(np.nansum(weights[numbers == point])) / total if total > 0 else None for point in points]
 
 
 def list_points(column: NoiseColumn) -> Numbers:

@@ -359,9 +359,9 @@ def test_nothing_that_is_told_or_kept_has_a_cell(tiny: TinySite, tmp_path: Path,
     tiny.write_rows(make_rows(600))  # the file is the source no more
     arguments = explore(tiny, "--like", like, "--public", "here")
     assert main([*arguments, "--json", "--target", "error:income=50%"]) == 0
-    assert main([*arguments, "--all", "-o", str(tmp_path / "page.html")]) == 0
+    assert main([*arguments, "--all"]) == 0
     said = capsys.readouterr()
-    for told in (said.out, said.err, (tmp_path / "page.html").read_text(), *(str(event.content) for event in tiny.events())):
+    for told in (said.out, said.err, *(str(event.content) for event in tiny.events())):
         assert not re.search(r"(?<![\w.])73\d{4}(?!\w)", told)
         assert not re.search(rf"\b{rows[5]['person']}\b", told)
 

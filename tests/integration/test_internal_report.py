@@ -74,13 +74,11 @@ def test_the_view_has_what_was_measured(released: TinySite) -> None:
         assert column.forecast.startswith("at most ")
         assert f"noise {column.forecast};" in checked
         assert column.actual_error == audit["error"][column.name]
-    names = [attack.name for attack in view.attacks]
+    names = [attack.attack for attack in view.criteria]
     inferring = [f"inferring {name}" for name in ("town", "sex", "income", "rent")]
-    assert names == ["singling out by one column", "singling out by several columns", "linking", *inferring]
-    assert [prediction.model for prediction in view.predictions] == ["random forest", "gradient boosting"]
+    assert names == ["singling out by one column", "singling out by several columns", "linking", "record linkage", *inferring]
+    assert [model.model for model in view.predictions[0].models] == ["random forest", "gradient boosting"]
     assert f"models learn to predict: {view.predictions[0].target}\n" in checked
-    assert [point.release for point in view.map] == ["people/1/r1", "people/2/r1"]
-    assert [point.is_this for point in view.map] == [False, True]
     assert view.budget is not None
     assert [step.release for step in view.budget.steps] == ["people/1/r1", "people/2/r1"]
     assert view.budget.remaining == 6_000_000_000

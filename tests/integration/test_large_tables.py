@@ -36,7 +36,7 @@ def run(tiny: TinySite) -> dict[str, Any]:
     }
     evidence = json.loads((tiny.folder() / "evidence.json").read_text())
     audit = {
-        name: evidence["audit"][name] for name in ("error", "ks", "wasserstein", "spread", "covariances", "share_suppressed")
+        name: evidence["audit"][name] for name in ("error", "ks", "wasserstein", "spread", "correlations", "share_suppressed")
     }
     return {**found, "audit": audit, "loss": evidence["columns"]}
 

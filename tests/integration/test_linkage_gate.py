@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from release_pipeline.errors import GateFailed
-from release_pipeline.flow.evidence import AuditFigures, load_evidence
+from release_pipeline.flow.evidence import load_evidence
 from tests.integration.sites import TinySite, make_rows, make_site
 
 pytestmark = pytest.mark.slow
@@ -62,7 +62,7 @@ def test_what_is_judged_is_not_the_noise_that_is_released(tmp_path: Path) -> Non
     tiny.fix_key(bytes(32))
     tiny.flow().run()
     evidence = load_evidence(tiny.folder())
-    found = evidence.figures_of(AuditFigures)
+    found = evidence.read_audit()
     assert found.record_linkage is not None
     [gate] = [gate for gate in evidence.gates if gate.name == NAME]
     assert gate.value != found.record_linkage.value

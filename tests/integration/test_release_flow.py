@@ -323,7 +323,7 @@ def test_freezing_reads_the_gates_once_more(tiny: TinySite) -> None:
     with open_workspace(tiny.site.vault, flow.policy.population, flow.id.workspace) as workspace:
         note = workspace.checkpoint("audited") or {}
         failed = [Gate("expected error of income", 0.5, 0.2).to_json()]
-        payload = {name: note[name] for name in ("internal", "predecessors", "budget", "criteria")}
+        payload = {name: note[name] for name in ("internal", "budget", "criteria")}
         flow._write_checkpoint(workspace, Audited, note["version"], [], gates=failed, **payload)  # sealed
     with pytest.raises(Blocked, match=r"over the limit 0\.2"):
         flow.freeze()

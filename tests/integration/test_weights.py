@@ -73,30 +73,10 @@ def test_reviewers_see_weighted_figures_beside_plain_ones(tmp_path: Path, column
         weights, values = (table[name].to_numpy(dtype=np.float64) for name in ("w", "income"))
         assert found[side]["mean"] == pytest.approx(weighted_mean(values, weights), rel=1e-5)
         assert found[side]["plain"] == pytest.approx(values.mean(), rel=1e-5)
-        stands = np.average(values, weights=weights)
-        spread = audit["spread"]["income"][f"weighted_{side}"]
-        assert spread["mean"] == pytest.approx(stands, rel=1e-5)
-        assert spread["deviation"] == pytest.approx(np.average((values - stands) ** 2, weights=weights) ** 0.5, rel=1e-5)
-        ordered = table.sort_values("income", kind="stable")
-        below = ordered["w"].cumsum() / weights.sum()
-        tenths = [ordered["income"][below >= q * (1 - 1e-9)].iloc[0] for q in (0.1, 0.9)]
-        counts = [min((values <= value).sum(), (values >= value).sum()) for value in tenths]
-        assert spread["deciles"] == [value if count >= 10 else None for value, count in zip(tenths, counts, strict=True)]
-        assert audit["spread"]["income"][side]["deciles"] == pytest.approx(np.quantile(values, (0.1, 0.9)), rel=1e-5)
-        if side == "released":
-            share = [weights[values == 600].sum() / weights.sum()]
-            assert audit["atoms"]["income"]["weighted_released"] == pytest.approx(share, rel=1e-5)
-    for group in audit["subgroups"]["town"]:
-        mine, said = (table[table["town"] == group["label"]] for table in (records, released))
-        sums = group["weight"], group["released_weight"]
-        assert sums == (pytest.approx(mine["w"].sum(), rel=1e-5), pytest.approx(said["w"].sum(), rel=1e-5))
-        assert set(group["columns"].get("income", {})) >= {"error", "chance", "above", "absolute", "weighted_error"}
     assert found["original"]["mean"] < found["original"]["plain"] - 50
     page = (tiny.folder() / "report.html").read_text()
     assert "A sample with weights" in page
     assert "alone in the population too" in page
-    for words in ("Weighted difference", "Sum of weights, released", "Weighted error"):
-        assert words in page
     assert not {"sample", "subgroups", "spread", "atoms"} & set(re.findall(r"\w+", json.dumps(facts)))
 
 

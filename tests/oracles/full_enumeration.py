@@ -37,7 +37,7 @@ def nodes(
         numbers = {labels: number for number, labels in enumerate(members)}
         yield Node(
             levels,
-            _loss(metric, rows, tuples, levels, depths, [len(records) for records in members.values()]),
+            _loss(metric, rows, tuples, levels, depths),
             [numbers[labels] for labels in tuples],
             [record in set(bad) for record in range(len(rows))],
         )
@@ -52,12 +52,10 @@ def bits(loss: Fraction) -> float:
     return log2(loss.numerator) - log2(loss.denominator)
 
 
-def _loss(metric: str, rows, tuples, levels, depths, sizes) -> Fraction:
+def _loss(metric: str, rows, tuples, levels, depths) -> Fraction:
     if metric == "categorical-precision":
         parts = [Fraction(a, depth - 1) if depth > 1 else Fraction(0) for a, depth in zip(levels, depths, strict=True)]
         return sum(parts, Fraction(0)) / len(parts)
-    if metric == "discernibility":
-        return Fraction(sum(size**2 for size in sizes))
     over = under = 1
     for values, labels in zip(zip(*rows, strict=True), zip(*tuples, strict=True), strict=True):
         of_value, of_label = Counter(values), Counter(labels)

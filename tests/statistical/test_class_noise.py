@@ -49,7 +49,7 @@ def adult(reference_data: Path) -> Classes:
         with (reference_data / "adult_hierarchies" / f"{name}.csv").open(newline="") as file:
             hierarchies.append(Hierarchy.of([tuple(row) for row in csv.reader(file)][1:]))
     codes = np.column_stack([h.encode([row[name] for row in rows]) for name, h in zip(QUASI, hierarchies, strict=True)])
-    found = search_lattice(codes, hierarchies, K, 0.05)
+    found = search_lattice(codes, hierarchies, K, len(rows) // 20)
     hours = np.array([float(row["hours_per_week"]) for row in rows])
     return Classes(hours, HOURS.quantise(hours), found.group)
 

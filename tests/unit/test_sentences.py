@@ -29,7 +29,6 @@ ASKED_IN = {  # and those of templates
     "say": "PUBLIC",
     "review": "REVIEWERS",
     "status": "STATUS",
-    "explore": "EXPLORE",
 }
 ANY: frozenset[str] = frozenset("*")  # places of sentences that are filled later
 Use = tuple[str, frozenset[str] | None, str]  # a key, the places that are filled (None: a whole section), and where

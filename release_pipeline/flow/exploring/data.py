@@ -42,8 +42,7 @@ LEAST_MOVED = 0.0005  # share of records outside of a domain, from which on it i
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """What somebody wants to know. Either `like` or `shape`; `public`: where anybody finds the file
-    `like`; `refused`: settings that the ledger would refuse are tried too; `output`: the page that
-    will be written."""
+    `like`; `refused`: settings that the ledger would refuse are tried too."""
 
     like: Path | None = None
     public: str = ""
@@ -56,8 +55,6 @@ class Asked:
     by: str = ""
     workers: int | None = None
     refused: bool = False
-    output: Path | None = None
-    overwrite: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from release_pipeline.flow.exploring.targets import (
     read_target,
 )
 from release_pipeline.flow.exploring.views import view_setting
-from release_pipeline.flow.files import PUBLIC, check_output, write_text
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.site import Site, find_site
 from release_pipeline.flow.status.check import check_policy
@@ -30,11 +29,10 @@ from release_pipeline.policy.documents import to_json
 from release_pipeline.policy.formats import ask_for_near
 from release_pipeline.policy.settings import Axes, Changed, Setting, list_settings, write_setting
 from release_pipeline.privacy.catalogue import METHODS
-from release_pipeline.report.exploring import Draw, describe_exploration, render_exploration
+from release_pipeline.report.exploring import Draw, describe_exploration
 from release_pipeline.stages.simulation import LINKED
 
 Progress = Callable[[str], None]
-PAGES = (".html",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +51,6 @@ def explore(file: Path, asked: Asked, *, progress: Progress = lambda _: None) ->
     site = None if check.home is None else find_site(check.home)
     if site is not None:
         read_caps(site).of(policy)  # refused before anything is noted or simulated
-    if asked.output is not None:
-        check_output(asked.output, endings=PAGES, overwrite=asked.overwrite)
     settings = list_asked(written, policy, asked.axes)
     targets = [read_target(text, policy) for text in asked.targets]
     refused = [] if site is None or asked.refused else _ask_ledger(site, written, settings, asked.rows)
@@ -108,13 +104,6 @@ def choose_met(explored: Explored) -> int:
 def describe_explored(explored: Explored, *, every: bool, draw: Draw | None = None) -> Iterator[str]:
     """The results in lines for a person; the best settings, or every one."""
     return describe_exploration(to_json(explored.document), every=every, draw=draw)
-
-
-def write_page(explored: Explored, asked: Asked) -> Path:
-    """The page that was asked for, as a file that everybody may read."""
-    assert asked.output is not None  # noqa: S101  for the type checker
-    write_text(asked.output, render_exploration(to_json(explored.document)), mode=PUBLIC)
-    return asked.output
 
 
 def _ask_ledger(site: Site, written: Written, settings: Sequence[Setting], rows: int | None) -> list[Refused]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from statistics import fmean, median
 
 from release_pipeline import __version__
-from release_pipeline.flow.evidence import AuditFigures, Budget, Claim, Difference, Evidence, GroupMeans
-from release_pipeline.flow.reviewing.columns import find_clock, view_columns, view_recomputed, view_sample, view_subgroups
+from release_pipeline.flow.evidence import AuditFigures, Budget, Evidence
+from release_pipeline.flow.reviewing.columns import view_columns, view_subgroups
 from release_pipeline.flow.reviewing.questions import Question, list_questions, name_attacks
 from release_pipeline.flow.told import tell_about, tell_column
 from release_pipeline.policy import Policy
@@ -29,30 +28,19 @@ from release_pipeline.privacy.figures import count_of, count_things, format_coun
 from release_pipeline.report.budgets import PopulationView, StepView
 from release_pipeline.report.internal import render_internal
 from release_pipeline.report.internal_view import (
-    AttackView,
-    ClaimView,
     ClassesView,
     CriterionView,
-    DiscriminationView,
     GateView,
-    GroupMeansView,
-    GroupMeanView,
     HierarchyView,
     InternalView,
-    LookView,
-    MapPoint,
-    NearView,
     PredictionView,
-    StructureView,
     SuppressionView,
     SwapView,
-    TieView,
 )
 from release_pipeline.sentences import REVIEWERS
 from release_pipeline.stages.gates import BLOCKED, NOBODYS, Gate
 
 REPORT = "report.html"
-NOTHING = AuditFigures(error={}, absolute_error={}, ks={}, wasserstein={}, curves={}, spread={})
 BEFORE_CHARGE, AFTER_CHARGE = "before the charge", "after the charge"
 _STOPPED: Mapping[str, Callable[[], str]] = {
     BEFORE_CHARGE: lambda: REVIEWERS("verdict.before_charge"),
@@ -67,7 +55,7 @@ def render_report(policy: Policy, evidence: Evidence, *, stopped_at: str = "") -
 
 def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str = "") -> InternalView:
     """All that the page says, from evidence; what was not measured before gates stopped a release is empty."""
-    audit = evidence.figures_of(AuditFigures) if evidence.audit else NOTHING
+    audit = evidence.read_audit()
     facts = evidence.facts
     linked = audit.rank_correlations or audit.correlations
     view = InternalView(
@@ -91,12 +79,9 @@ def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str =
         linkage_words=_linkage_words(policy),
         attacked=None if (sample := audit.attacked_sample) is None else (sample.tried, sample.among),
         linkage_ladder=audit.linkage_ladder or evidence.foreseen_ladder,
-        attacks=tuple(_view_attacks(policy, audit)),
-        map=tuple(_view_map(evidence, audit)) if evidence.audit else (),
         correlations=linked if linked and len(linked.names) > 1 else None,
         are_ranks=audit.rank_correlations is not None,
         classes=_view_classes(policy, audit),
-        discrimination=tuple(_view_discrimination(audit)),
         predictions=tuple(_view_predictions(policy, audit)),
         prediction_words=_prediction_words(policy, audit),
         subgroups=tuple(view_subgroups(policy, evidence, audit)),
@@ -110,35 +95,26 @@ def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str =
         clusters=policy.protect.k is not None,
         statement=state_claim(policy),
         scales=SCALES_FIXED if policy.definition == "idp" else "",
-        sample=view_sample(policy, audit),
+        sample=audit.sample,
         has_weights=policy.weight is not None,
         tables=tuple(describe_tables(policy)),
-        ties=tuple(TieView(tie.name, tie.words, tie.before, tie.after) for tie in audit.ties),
-        recomputed=tuple(view_recomputed(policy, audit)),
+        ties=audit.ties,
+        recomputed=tuple(
+            replace(figures, name=name, words="; ".join(policy.derive[name].preview()))
+            for name, figures in audit.recomputed.items()
+        ),
         rows_out=int(facts.get("rows_out", 0)),
         labels=tuple(describe_labels(policy.columns)),
-        structure=_view_structure(policy, audit),
-        nearest=_view_nearest(audit),
+        structure=audit.structure,
+        closest=audit.closest,
+        nearest=audit.nearest,
         is_synthetic=policy.protect.is_synthetic,
         swap=_view_swap(policy, audit),
-        looks=tuple(LookView(look.noted[:10], look.by, look.on, look.compared) for look in evidence.looks),
+        looks=evidence.looks,
         about=None if policy.about is None else tell_about(policy.about, policy),
         output_check=tuple(_answer_output_check(policy, evidence)),
         column_words=tuple(tell_column(name, column) for name, column in pick(policy.columns, LabelledColumn).items()),
-        criteria=tuple(
-            CriterionView(
-                one.criterion,
-                one.attack,
-                one.rate,
-                one.guess,
-                one.control,
-                one.beyond,
-                one.foreseen,
-                one.most,
-                one.limit,
-            )
-            for one in evidence.criteria
-        ),
+        criteria=tuple(_view_criteria(policy, evidence)),
     )
     return replace(view, decide=tuple(question.words for question in list_questions(view, is_dp=policy.adds_up)))
 
@@ -202,96 +178,18 @@ def _view_gate(gate: Gate) -> GateView:
     )
 
 
-def _view_attacks(policy: Policy, audit: AuditFigures) -> Iterator[AttackView]:
-    """Each attack; of inference, that on every column instead of their mean, which would hide the worst."""
+def _view_criteria(policy: Policy, evidence: Evidence) -> Iterator[CriterionView]:
+    """Each attack, with what its attacker knows."""
     attackers = name_attacks(is_synthetic=policy.protect.is_synthetic, is_swapped=policy.swap is not None)
-    inferring = [audit.inference[name] for name in policy.released_columns if name in audit.inference]
-    for attack in (*(attack for attack in audit.attacks if attack.name != "inferring"), *inferring):
-        words = next(words for name, words in attackers.items() if attack.name.startswith(name))
-        yield AttackView(attack.name, words, attack.attack, attack.control, attack.guess, attack.risk, attack.worst)
-
-
-def _view_map(evidence: Evidence, audit: AuditFigures) -> Iterator[MapPoint]:
-    for point in evidence.predecessors:
-        yield MapPoint(point.release, point.error, point.linkage, is_this=False)
-    if audit.record_linkage is not None:
-        yield MapPoint(evidence.release, median(audit.error.values()), audit.record_linkage.value, is_this=True)
-
-
-def _view_nearest(audit: AuditFigures) -> NearView | None:
-    found = audit.nearest
-    if found is None:
-        return None
-    return NearView(
-        found.known,
-        found.equal,
-        found.strangers_equal,
-        _view_difference(found.beyond),
-        found.median,
-        found.strangers_median,
-        tuple(map(_view_claim, found.claims)),
-        None if found.overall is None else _view_claim(found.overall),
-    )
-
-
-def _view_claim(claim: Claim) -> ClaimView:
-    return ClaimView(claim.name, claim.people, claim.strangers, claim.guess, _view_difference(claim.beyond))
-
-
-def _view_difference(found: Difference) -> tuple[float, float, float]:
-    return found.value, found.low, found.high
-
-
-def _view_group_means(policy: Policy, found: GroupMeans | None) -> GroupMeansView | None:
-    if found is None:
-        return None
-    worst = tuple(
-        GroupMeanView(
-            one.by, one.label, one.column, one.original, one.released, one.off, one.records, find_clock(policy, one.column)
-        )
-        for one in found.worst
-    )
-    return GroupMeansView(found.mean, found.by_chance, found.compared, worst)
-
-
-def _view_structure(policy: Policy, audit: AuditFigures) -> StructureView | None:
-    found, closest = audit.structure, audit.closest
-    if found is None:
-        return None
-    by_columns = fmean(found.columns.values())
-    means = (
-        (1, by_columns, found.columns_by_chance),
-        (2, found.pairs, found.pairs_by_chance),
-        (3, found.triples, found.triples_by_chance),
-    )
-    return StructureView(
-        columns=tuple(found.columns.items()),
-        means=tuple((count, value, chance) for count, value, chance in means if value is not None and chance is not None),
-        worst=tuple((pair.one, pair.other, pair.distance) for pair in found.worst_pairs),
-        triples=found.triples_tried,
-        group_means=_view_group_means(policy, found.group_means),
-        closest=None
-        if closest is None or closest.equal is None or closest.control_equal is None
-        else (closest.median, closest.control_median, closest.equal, closest.control_equal),
-    )
+    for attack in evidence.criteria:
+        yield replace(attack, words=next((words for name, words in attackers.items() if attack.attack.startswith(name)), ""))
 
 
 def _view_classes(policy: Policy, audit: AuditFigures) -> ClassesView | None:
-    groups = audit.groups
-    if groups is None:
+    if audit.groups is None:
         return None
-    return ClassesView(
-        quasi=tuple(policy.released_quasi),
-        groups=groups.number,
-        smallest=groups.smallest,
-        mean=groups.mean,
-        largest=groups.largest,
-        least=max(policy.groups_below, policy.gates.anonymity_k or 0),
-        bars=groups.bars,
-        diversity=tuple(groups.diversity.items()),
-        prosecutor=groups.prosecutor,
-        journalist=groups.journalist,
-    )
+    least = max(policy.groups_below, policy.gates.anonymity_k or 0)
+    return replace(audit.groups, quasi=tuple(policy.released_quasi), least=least)
 
 
 def _view_swap(policy: Policy, audit: AuditFigures) -> SwapView | None:
@@ -301,27 +199,9 @@ def _view_swap(policy: Policy, audit: AuditFigures) -> SwapView | None:
     return SwapView(policy.swap.k, tuple(policy.swapped_columns), tuple(policy.released_quasi), blocks, smallest)
 
 
-def _view_discrimination(audit: AuditFigures) -> Iterator[DiscriminationView]:
-    sample = audit.model_sample
-    if sample is None:
-        return
-    for found in audit.discrimination:
-        ratio = found.pmse / found.by_chance if found.by_chance else None
-        yield DiscriminationView(found.model, found.pmse, 0.25, ratio, tried=sample.tried, among=sample.among)
-
-
 def _view_predictions(policy: Policy, audit: AuditFigures) -> Iterator[PredictionView]:
-    for name, found in audit.predictions.items():
-        for model in found.models:
-            yield PredictionView(
-                target=describe_target(policy, name),
-                model=model.model,
-                released=model.released,
-                original=model.original,
-                guess=found.guess,
-                trained=found.trained,
-                tested=found.tested,
-            )
+    for name, prediction in audit.predictions.items():
+        yield replace(prediction, target=describe_target(policy, name))
 
 
 def _prediction_words(policy: Policy, audit: AuditFigures) -> str:

@@ -9,8 +9,8 @@ from release_pipeline.policy.formats import name_some, say_scope
 from release_pipeline.policy.gate_words import RISKY
 from release_pipeline.privacy.attacks import CRITERIA, INFERENCE, LINKABILITY, SINGLING_OUT
 from release_pipeline.privacy.figures import count_things, format_count, format_number, format_percent, join_names, show_figure
-from release_pipeline.report.charts.correlations import find_differences
-from release_pipeline.report.internal_view import AttackView, InternalView, NearView, StructureView, SwapView
+from release_pipeline.report.internal_view import CriterionView, InternalView, NearView, ShareView, StructureView, SwapView
+from release_pipeline.report.sections.correlations import find_differences
 from release_pipeline.report.sections.distributions import MOST_ATOMS, describe_atoms, describe_ks
 from release_pipeline.report.sections.parts import FAR
 from release_pipeline.sentences import POLICY, REVIEWERS
@@ -83,7 +83,7 @@ def list_questions(view: InternalView, *, is_dp: bool) -> Iterator[Question]:
                 "clamped",
             )
     yield from _ask_about_distributions(view)
-    yield from _ask_about_attacks([attack for attack in view.attacks if attack.attack.tried], view)
+    yield from _ask_about_attacks(list(_list_tried(view)), view)
     if view.nearest is not None:
         yield from _ask_about_strangers(view.nearest)
     if view.linkage is not None and (view.linkage.value > RISKY or view.linkage.value > 10 * view.linkage_chance):
@@ -95,7 +95,7 @@ def list_questions(view: InternalView, *, is_dp: bool) -> Iterator[Question]:
         )
     if view.classes is not None and view.classes.smallest < 5:
         yield ask(REVIEWERS("question.small", k=view.classes.smallest), "small")
-    alike = [name for name, least in view.classes.diversity if least == 1] if view.classes is not None else []
+    alike = [name for name, least in view.classes.diversity.items() if least == 1] if view.classes is not None else []
     if alike:
         if view.swap is not None:
             yield ask(REVIEWERS("question.alike_swapped", columns=name_some(alike)), "alike")
@@ -113,19 +113,18 @@ def list_questions(view: InternalView, *, is_dp: bool) -> Iterator[Question]:
         yield ask(REVIEWERS("question.gone", records=format_count(gone)), "gone")
 
 
-def _ask_about_structure(found: StructureView) -> Iterator[Question]:
+def _ask_about_structure(structure: StructureView) -> Iterator[Question]:
     """Of synthetic rows: whether tables of two columns are near enough, and whether readers know what was not counted."""
-    off = {count: (value, chance) for count, value, chance in found.means}
-    if 2 in off:
-        one, other, distance = found.worst[0]
+    if structure.pairs is not None and structure.pairs_by_chance is not None:
+        worst = structure.worst_pairs[0]
         yield ask(
             REVIEWERS(
                 "question.synthetic",
-                pairs=show_figure(off[2][0]),
-                chance=show_figure(off[2][1]),
-                one=one,
-                other=other,
-                distance=show_figure(distance),
+                pairs=show_figure(structure.pairs),
+                chance=show_figure(structure.pairs_by_chance),
+                one=worst.one,
+                other=worst.other,
+                distance=show_figure(worst.distance),
             ),
             "synthetic",
         )
@@ -172,7 +171,7 @@ def _ask_about_strangers(near: NearView) -> Iterator[Question]:
     """What the nearest row tells of people that rows were made of, where it clearly tells more than of strangers, and more than
     the best constant."""
     overall = near.overall
-    if overall is not None and overall.beyond[1] > 0 and overall.people.low > overall.guess:
+    if overall is not None and overall.beyond.low > 0 and overall.people.low > overall.guess:
         people, strangers = format_percent(overall.people.value), format_percent(overall.strangers.value)
         guess = format_percent(overall.guess)
         if near.is_each_by_others:
@@ -181,44 +180,56 @@ def _ask_about_strangers(near: NearView) -> Iterator[Question]:
             yield ask(REVIEWERS("question.nearest", people=people, strangers=strangers, guess=guess), "nearest")
 
 
-def _ask_about_attacks(tried: Sequence[AttackView], view: InternalView) -> Iterator[Question]:
+_Tried = tuple[CriterionView, ShareView, ShareView]  # an attack, its control, and what is beyond that
+
+
+def _list_tried(view: InternalView) -> Iterator[_Tried]:
+    """The attacks that were tried beside a control group."""
+    for attack in view.criteria:
+        if attack.rate.tried and attack.control is not None and attack.beyond is not None:
+            yield attack, attack.control, attack.beyond
+
+
+def _ask_about_attacks(tried: Sequence[_Tried], view: InternalView) -> Iterator[Question]:
     """What is clearly beyond the control, and beyond a guess, the worst of each kind; or how far an attack could be
     beyond its control that is not."""
     if not tried:
         yield ask(REVIEWERS("question.no_attack"), "no_attack")
         return
     for kind in name_attacks(is_synthetic=view.is_synthetic, is_swapped=view.swap is not None):
-        beyond = [attack for attack in tried if attack.name.startswith(kind) and _is_finding(attack)]
+        beyond = [entry for entry in tried if entry[0].attack.startswith(kind) and _is_finding(entry)]
         if not beyond:
             continue
-        worst = max(beyond, key=lambda attack: attack.risk.low)
-        shares = (worst.attack.value, worst.control.value, worst.guess)
-        share, control, guess = map(format_percent, shares)
+        attack, control, _ = max(beyond, key=lambda entry: entry[2].low)
+        share, with_control, guess = map(format_percent, (attack.rate.value, control.value, attack.guess))
         if view.is_nobodys:
-            question = REVIEWERS("question.attack_synthetic", attack=worst.name, share=share, control=control, guess=guess)
+            question = REVIEWERS(
+                "question.attack_synthetic", attack=attack.attack, share=share, control=with_control, guess=guess
+            )
         elif kind == SINGLING:
-            question = REVIEWERS("question.singling", attack=worst.name, share=share, control=control, guess=guess)
+            question = REVIEWERS("question.singling", attack=attack.attack, share=share, control=with_control, guess=guess)
         else:
-            question = REVIEWERS("question.attack", attack=worst.name, share=share, control=control, guess=guess)
+            question = REVIEWERS("question.attack", attack=attack.attack, share=share, control=with_control, guess=guess)
         more = len(beyond) - 1
         question = REVIEWERS("question.more_attacks", question=question, more=more) if more else question
         yield ask(question, "attack")
-    if all(attack.risk.low <= 0 for attack in tried):
-        open_to = max(tried, key=lambda attack: attack.risk.high)
+    if all(risk.low <= 0 for _, _, risk in tried):
+        attack, _, risk = max(tried, key=lambda entry: entry[2].high)
         yield ask(
             REVIEWERS(
                 "question.none_beyond",
-                attack=open_to.name,
-                share=format_percent(open_to.risk.high),
-                tried=format_count(open_to.attack.tried),
+                attack=attack.attack,
+                share=format_percent(risk.high),
+                tried=format_count(attack.rate.tried),
             ),
             "none_beyond",
         )
 
 
-def _is_finding(attack: AttackView) -> bool:
+def _is_finding(entry: _Tried) -> bool:
     """Whether it clearly does better than on the control group, and than somebody who guesses without any near row."""
-    return attack.risk.low > 0 and attack.attack.low > attack.guess
+    attack, _, beyond = entry
+    return beyond.low > 0 and attack.rate.low > attack.guess
 
 
 def _begin(words: str) -> str:

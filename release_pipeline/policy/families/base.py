@@ -102,12 +102,13 @@ class Plan:
 class Family(ABC, Generic[Options]):
     """What a family of methods makes of a policy: rules, plan, bounds and words.
 
-    `options`: those of its methods; `part_words`: what is done to each random part of the records; `publishes_counts`: whether
-    the noisy counts that values were made of go out beside them; `makes_groups_of_masked`: masked quasi-identifiers make groups
-    that may be suppressed, too, beside those that are kept.
+    `options`: those of its methods; `single_records`: why it protects single records alone, where it does; `part_words`: what is
+    done to each random part of the records; `publishes_counts`: whether the noisy counts that values were made of go out beside
+    them; `makes_groups_of_masked`: masked quasi-identifiers make groups that may be suppressed, too, beside those that are kept.
     """
 
     publishes_counts: ClassVar[bool] = False
+    single_records: ClassVar[str]
     makes_groups_of_masked: ClassVar[bool] = False
     part_words: ClassVar[str] = "each masked on its own: one change is in one part"
 
@@ -126,9 +127,9 @@ class Family(ABC, Generic[Options]):
     def find_contradictions(self, parts: Parts, protect: Options) -> Iterator[Problem]:
         """What the options of the method and the other parts do not agree on."""
 
-    @abstractmethod
     def describe_protected(self, protect: Options) -> tuple[str, str]:
         """What protects single records alone, and why: for people who may have several."""
+        return protect.method, self.single_records
 
     def check_noise(self, parts: Parts, protect: Options) -> Iterator[Problem]:
         """Noise that could leave 64 bits with as many rows as the policy says there are at least: with more rows it is not less,

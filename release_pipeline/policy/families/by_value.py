@@ -32,15 +32,12 @@ WORSE_BY_RHO = 10
 class ByValueFamily(Family[ByValueOptions]):
     """Every column is counted by value, and its ranks are given what explains the counts."""
 
+    single_records = "its definition does not cover groups."
     publishes_counts = True
 
     def find_contradictions(self, parts: Parts, protect: ByValueOptions) -> Iterator[Problem]:
         """Nothing is generalised."""
         yield from refuse_generalised(parts, f"{protect.method} works on single columns and generalises none.")
-
-    def describe_protected(self, protect: ByValueOptions) -> tuple[str, str]:
-        """What protects single records alone, and why."""
-        return protect.method, "its definition does not cover groups."
 
     def check_column(self, parts: Parts, protect: ByValueOptions, name: str, *, width: int, share: Epsilon) -> Iterator[Problem]:
         """Noise on counts is as large on every grid, and fits for every epsilon that can be named."""

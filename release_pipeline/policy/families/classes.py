@@ -42,6 +42,7 @@ GROUPINGS = {
 class ClassFamily(Family[KEpsilonOptions]):
     """Groups by generalised quasi-identifiers, nothing of them released raw."""
 
+    single_records = "a class counts records, and k of them may be fewer than k people."
     part_words = "each grouped on its own"
 
     def find_contradictions(self, parts: Parts, protect: KEpsilonOptions) -> Iterator[Problem]:
@@ -62,10 +63,6 @@ class ClassFamily(Family[KEpsilonOptions]):
         if not mondrian and nodes > MAX_NODES:
             what = f"the hierarchies have {nodes:,} combinations of levels, and ola goes through {MAX_NODES:,} at the most."
             yield ("protect", "grouping"), what, "Use fewer columns or levels, or mondrian."
-
-    def describe_protected(self, protect: KEpsilonOptions) -> tuple[str, str]:
-        """What protects single records alone, and why."""
-        return protect.method, "a class counts records, and k of them may be fewer than k people."
 
     def check_suppression(self, parts: Parts, protect: KEpsilonOptions) -> Iterator[Problem]:
         """Shares of what the grouping and the noise may drop."""

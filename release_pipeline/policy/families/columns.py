@@ -31,6 +31,8 @@ _RANKED = "show which records were ranked together"
 class ColumnFamily(Family[ColumnOptions]):
     """Every column has its own clusters, or every record noise of its own."""
 
+    single_records = "individual differential privacy does not cover groups."
+
     def find_contradictions(self, parts: Parts, protect: ColumnOptions) -> Iterator[Problem]:
         """A k where the method has clusters, order restored only where that is free, and nothing generalised."""
         if not protect.spec.takes_k:
@@ -44,10 +46,6 @@ class ColumnFamily(Family[ColumnOptions]):
         except ReleasePipelineError as error:
             yield ("protect", "consistency"), error.what, error.remedy
         yield from refuse_generalised(parts, f"{protect.method} works on single columns and generalises none.")
-
-    def describe_protected(self, protect: ColumnOptions) -> tuple[str, str]:
-        """What protects single records alone, and why."""
-        return protect.method, "individual differential privacy does not cover groups."
 
     def check_column(self, parts: Parts, protect: ColumnOptions, name: str, *, width: int, share: Epsilon) -> Iterator[Problem]:
         """By the largest scale over all data, which follows from declared facts."""

@@ -25,15 +25,12 @@ from release_pipeline.sentences import POLICY
 class MdavFamily(Family[MdavOptions]):
     """Clusters, and no noise: centroids are exact, so that masked quasi-identifiers make groups, too."""
 
+    single_records = "a cluster counts records, and k of them may be fewer than k people."
     makes_groups_of_masked = True
 
     def find_contradictions(self, parts: Parts, protect: MdavOptions) -> Iterator[Problem]:
         """Nothing is generalised."""
         yield from refuse_generalised(parts, f"{protect.method} makes clusters of numbers and generalises no column.")
-
-    def describe_protected(self, protect: MdavOptions) -> tuple[str, str]:
-        """What protects single records alone, and why."""
-        return protect.method, "a cluster counts records, and k of them may be fewer than k people."
 
     def check_noise(self, parts: Parts, protect: MdavOptions) -> Iterator[Problem]:
         """There is none; sums could leave 64 bits all the same."""

@@ -37,6 +37,8 @@ from release_pipeline.sentences import POLICY
 class VectorFamily(Family[DpMdavOptions]):
     """Clusters of all columns together, and noise."""
 
+    single_records = "individual differential privacy does not cover groups."
+
     def find_contradictions(self, parts: Parts, protect: DpMdavOptions) -> Iterator[Problem]:
         """Clusters that are large enough, a curve through few enough columns, and nothing kept where the table is claimed."""
         yield from refuse_generalised(parts, f"{protect.method} makes clusters of numbers and generalises no column.")
@@ -54,7 +56,7 @@ class VectorFamily(Family[DpMdavOptions]):
 
     def describe_protected(self, protect: DpMdavOptions) -> tuple[str, str]:
         """What protects single records alone, and why."""
-        return f"{protect.method} with {protect.statistic} sums", "individual differential privacy does not cover groups."
+        return f"{protect.method} with {protect.statistic} sums", self.single_records
 
     def check_noise(self, parts: Parts, protect: DpMdavOptions) -> Iterator[Problem]:
         """Of each column, and of all together."""

@@ -38,6 +38,7 @@ _PARTS = (100, 10, 2)  # of the records: groups whose means a plan speaks of
 class WholeTableFamily(Family[WholeTableOptions]):
     """All columns are counted together, and rows are made of the noisy counts."""
 
+    single_records = "its definition does not cover groups."
     publishes_counts = True
 
     def find_contradictions(self, parts: Parts, protect: WholeTableOptions) -> Iterator[Problem]:
@@ -70,10 +71,6 @@ class WholeTableFamily(Family[WholeTableOptions]):
         if count > MOST_COLUMNS:
             what = f"{count} columns make {count * (count - 1) // 2:,} pairs, and all are counted: {MOST_COLUMNS} columns do."
             yield ("columns",), what, "Drop some."
-
-    def describe_protected(self, protect: WholeTableOptions) -> tuple[str, str]:
-        """What protects single records alone, and why."""
-        return protect.method, "its definition does not cover groups."
 
     def check_noise(self, parts: Parts, protect: WholeTableOptions) -> Iterator[Problem]:
         """Too little for as many records as there are at least; as a release of them would be refused, too."""

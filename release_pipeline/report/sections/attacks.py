@@ -1,23 +1,31 @@
-"""The section on attacks, beside what chance and a control group give."""
+"""The section on attacks: what each gains beyond its control group, by the three criteria, and who is linked."""
 
 from __future__ import annotations
 
-from release_pipeline.privacy.figures import count_things, format_count, format_number, format_share
-from release_pipeline.report.charts.bars import Bar, Group, draw_bars
-from release_pipeline.report.escaping import end_sentence, format_text
-from release_pipeline.report.internal_view import AttackView, ClaimView, InternalView, NearView, RungView, ShareView, SwapView
-from release_pipeline.report.prose import Name, Sentence, format_interval, format_tried, is_number, list_heads, list_names, review
-from release_pipeline.report.sections.parts import Figure, Section, Table, describe_part, split
-from release_pipeline.sentences import REVIEWERS
+from collections.abc import Sequence
 
-_MANY_GROUPS = 5  # of bars in one picture
-_MANY_CLAIMS = 12  # of what nearest rows tell, in one picture; the table has all
+from release_pipeline.privacy.attacks import CRITERIA, INFERENCE, LINKABILITY, SINGLING_OUT
+from release_pipeline.privacy.figures import count_things, format_count, format_number, format_share, say_missing
+from release_pipeline.report.escaping import end_sentence, format_text
+from release_pipeline.report.internal_view import (
+    ClaimView,
+    CriterionView,
+    Difference,
+    InternalView,
+    NearView,
+    RungView,
+    ShareView,
+    SwapView,
+)
+from release_pipeline.report.prose import Name, Sentence, format_interval, format_tried, is_number, list_heads, list_names, review
+from release_pipeline.report.sections.parts import Section, Table
+from release_pipeline.sentences import REVIEWERS
 
 
 def describe_attacks(view: InternalView) -> Section:
     """Attacks beside what they achieve without the victim's data, and record linkage."""
     anchor, title = "attacks", REVIEWERS("attacks.title")
-    if not view.attacks and not view.linkage_ladder and view.nearest is None:
+    if not view.criteria and not view.linkage_ladder and view.nearest is None:
         return Section(anchor, title, absent=REVIEWERS("section.not_measured"))
     said: list[Sentence] = []
     if view.attacked is not None:
@@ -30,35 +38,27 @@ def describe_attacks(view: InternalView) -> Section:
         else:
             said.append(REVIEWERS("attacks.sampled", tried=few, among=all_of_them))
     said += [_bound_links(view.swap)] if view.swap is not None else []
-    said += [REVIEWERS("attacks.no_own_row")] if view.is_synthetic and view.nearest is not None else []
-    said += _judge_nearest(view.nearest)
-    said += [REVIEWERS("attacks.rows_only")] if view.is_synthetic and view.nearest is not None else []
-    said += _judge_attacks(view.attacks, short=view.is_nobodys)
+    if view.nearest is not None:
+        said += [REVIEWERS("attacks.no_own_row")] if view.is_synthetic else []
+        said += _judge_nearest(view.nearest)
+        said += [REVIEWERS("attacks.rows_only")] if view.is_synthetic else []
+    said += _judge_criteria(view) if view.criteria else []
     said += [REVIEWERS("linkage.foreseen")] if view.before_charge and view.linkage_ladder else []
     said += [_judge_rung(rung, view) for rung in reversed(view.linkage_ladder)]
-    if view.linkage_words:
-        said.append(end_sentence(view.linkage_words))
+    said += [end_sentence(view.linkage_words)] if view.linkage_words else []
     shows, read, sign = REVIEWERS("attacks.shows"), REVIEWERS("attacks.read"), REVIEWERS("attacks.sign")
     if view.is_synthetic:
         shows = REVIEWERS("attacks.shows_synthetic")
-    elif view.swap is not None and view.attacks:
+    elif view.swap is not None and view.criteria:
         shows = REVIEWERS("attacks.shows_swapped")
-    elif not view.attacks:
+    elif not view.criteria:
         shows, read, sign = REVIEWERS("linkage.shows"), REVIEWERS("linkage.read"), REVIEWERS("linkage.sign")
-    tried = tuple(attack for attack in view.attacks if attack.attack.tried)
-    parts = split(tried, _MANY_GROUPS) if tried else []
-    figures = [] if view.nearest is None else [_draw_nearest(view.nearest)]
-    figures += [_draw_attacks(part, number, len(parts), is_nobodys=view.is_nobodys) for number, part in enumerate(parts)]
-    figures += [_draw_ladder(view)] if view.linkage_ladder else []
-    return Section(
-        anchor,
-        title,
-        shows=shows,
-        read=read,
-        sign=sign,
-        says=tuple(said),
-        figures=tuple(figures),
-    )
+    elif view.before_charge:
+        shows = REVIEWERS("attacks.shows_foreseen")
+    tables = [_list_nearest(view.nearest)] if view.nearest is not None else []
+    tables += [_list_criteria(view.criteria)] if view.criteria else []
+    tables += [_list_ladder(view)] if view.linkage_ladder else []
+    return Section(anchor, title, shows=shows, read=read, sign=sign, says=tuple(said), tables=tuple(tables))
 
 
 def _bound_links(swap: SwapView) -> Sentence:
@@ -69,10 +69,8 @@ def _bound_links(swap: SwapView) -> Sentence:
     return review("attacks.lemma_alike", people=people, most=most, columns=list_names(swap.alike))
 
 
-def _judge_nearest(near: NearView | None) -> list[Sentence]:
+def _judge_nearest(near: NearView) -> list[Sentence]:
     """What the nearest row shows of people that rows were made of, beyond what it shows of strangers."""
-    if near is None:
-        return []
     known = list_names(near.known)
     said: list[Sentence] = [
         review(
@@ -101,7 +99,7 @@ def _judge_nearest(near: NearView | None) -> list[Sentence]:
                 beyond=_format_difference(claim.beyond),
             )
             for claim in near.claims
-            if claim.beyond[1] > 0
+            if claim.beyond.low > 0
         ]
     return said
 
@@ -115,113 +113,117 @@ def _say_claimed(overall: ClaimView, known: tuple[str, ...]) -> Sentence:
     return review("attacks.claimed", known=known, people=people, strangers=strangers, guess=guess, beyond=beyond, judged=judged)
 
 
-def _format_difference(beyond: tuple[float, float, float]) -> str:
+def _format_difference(beyond: Difference) -> str:
     """In percentage points, with the interval.
 
-    >>> _format_difference((0.012, -0.04, 0.064))
+    >>> _format_difference(Difference(0.012, -0.04, 0.064))
     '+1.2 percentage points (-4.0 to +6.4)'
     """
-    value, low, high = (f"{100 * figure:+.1f}" for figure in beyond)
+    value, low, high = (f"{100 * figure:+.1f}" for figure in (beyond.value, beyond.low, beyond.high))
     return REVIEWERS("attacks.points", value=value, low=low, high=high)
 
 
-def _judge_difference(beyond: tuple[float, float, float]) -> str:
-    if beyond[1] > 0:
+def _judge_difference(beyond: Difference) -> str:
+    if beyond.low > 0:
         return REVIEWERS("attacks.of_people")
-    return REVIEWERS("attacks.of_strangers") if beyond[2] < 0 else REVIEWERS("attacks.chance")
+    return REVIEWERS("attacks.of_strangers") if beyond.high < 0 else REVIEWERS("attacks.chance")
 
 
-def _draw_nearest(near: NearView) -> Figure:
+def _list_nearest(near: NearView) -> Table:
     """People that rows were made of beside strangers."""
     alike = REVIEWERS("attacks.a_row_alike")
-    every = [(alike, near.equal, near.strangers_equal, None, near.beyond)]
-    every += [(claim.name, claim.people, claim.strangers, claim.guess, claim.beyond) for claim in near.claims]
-    groups: list[Group] = []
-    for name, people, strangers, guess, _ in every[:_MANY_CLAIMS]:
-        bars = [
-            _make_bar(REVIEWERS("attacks.bar_people"), people, "full"),
-            _make_bar(REVIEWERS("attacks.bar_strangers"), strangers, "hollow"),
-        ]
-        if guess is not None:
-            bars.append(Bar(REVIEWERS("attacks.bar_guess"), _percent(guess), "dashed", format_share(guess)))
-        groups.append(Group(name, tuple(bars)))
-    rows = tuple(
+    of_row = (alike, format_interval(near.equal), format_interval(near.strangers_equal), "-", _format_difference(near.beyond))
+    rows = (
         (
-            alike if guess is None else Name(name),
-            format_interval(people),
-            format_interval(strangers),
-            "-" if guess is None else format_share(guess),
-            _format_difference(beyond),
+            Name(claim.name),
+            format_interval(claim.people),
+            format_interval(claim.strangers),
+            format_share(claim.guess),
+            _format_difference(claim.beyond),
         )
-        for name, people, strangers, guess, beyond in every
+        for claim in near.claims
     )
-    picture = draw_bars(REVIEWERS("attacks.picture_nearest"), REVIEWERS("attacks.picture_words_nearest"), groups)
-    table = Table(REVIEWERS("attacks.table_nearest"), list_heads("attacks.head_nearest"), rows)
-    if near.is_each_by_others:
-        return Figure(picture, review("attacks.caption_nearest_each"), table)
-    return Figure(picture, review("attacks.caption_nearest", known=list_names(near.known)), table)
+    return Table(REVIEWERS("attacks.table_nearest"), list_heads("attacks.head_nearest"), (of_row, *rows))
 
 
-def _judge_attacks(attacks: tuple[AttackView, ...], *, short: bool) -> list[Sentence]:
-    """What the attacker knows once for each kind of attack, and then how each attack of that kind went; `short`: where there are
-    several, that of those which are beyond their control alone, and how many are not."""
-    kinds: dict[str, list[AttackView]] = {}
-    for attack in attacks:
-        if attack.attack.tried:
-            kinds.setdefault(attack.words or attack.name, []).append(attack)
+def _judge_criteria(view: InternalView) -> list[Sentence]:
+    """Each criterion by the attack that gains most, beside what the policy lets it gain."""
     said: list[Sentence] = []
-    for alike in kinds.values():
-        if alike[0].words:
-            said.append(end_sentence(format_text(alike[0].words)))
-        told = [attack for attack in alike if not short or len(alike) == 1 or attack.risk.low > 0]
-        said += [_judge_attack(attack, alone=len(alike) == 1) for attack in told]
-        if told and short and len(alike) > 1:
-            said.append(REVIEWERS("attacks.in_forty", attacks=format_count(len(alike))))
-        if not told:
-            said.append(REVIEWERS("attacks.none_of_kind", attacks=count_things(len(alike), "attack")))
-        elif rest := len(alike) - len(told):
-            said.append(REVIEWERS("attacks.rest", attacks=count_things(rest, "attack"), among=format_count(len(alike))))
-    if never := [attack.name for attack in attacks if not attack.attack.tried]:
-        said.append(
-            review("attacks.never", columns=list_names(never, len(never))),
-        )
+    for criterion in CRITERIA:
+        said += _judge_criterion(criterion, [attack for attack in view.criteria if attack.criterion == criterion], view)
+    if tried := sum(attack.beyond is not None and attack.rate.tried > 0 for attack in view.criteria):
+        said += [REVIEWERS("attacks.in_forty", attacks=count_things(tried, "attack"))] if view.is_nobodys else []
+    if never := [attack.attack for attack in view.criteria if not attack.rate.tried]:
+        said.append(review("attacks.never", columns=list_names(never, len(never))))
+    if not any(attack.limit is not None for attack in view.criteria):
+        said.append(REVIEWERS("attacks.no_limit"))
+    if view.clusters and not view.generalises and not view.is_synthetic:
+        said += [] if view.before_charge or view.swap is not None else [REVIEWERS("attacks.clusters")]
+        said += [REVIEWERS("attacks.halves")] if any(attack.foreseen is not None for attack in view.criteria) else []
     return said
 
 
-def _judge_attack(attack: AttackView, *, alone: bool) -> Sentence:
-    """How one attack went; that of many of its kind in short, with how many were tried in the table alone."""
-    worst: tuple[str, ...] = ()
-    if attack.worst:
-        column = Name(attack.worst)
-        said = review("attacks.worst_alone", column=column) if alone else review("attacks.worst", column=column)
-        worst = (" ", *said)
-    risk = attack.risk
-    if alone:
-        words = review(
-            "attacks.alone",
-            column=Name(attack.name),
-            risk=format_interval(risk),
-            judged=judge_risk(risk),
-            attack=format_interval(attack.attack),
-            tried=format_tried(attack.attack),
-            control=format_interval(attack.control),
-            control_tried=format_tried(attack.control),
-            guess=format_share(attack.guess),
-        )
+def _name(criterion: str) -> str:
+    return {
+        SINGLING_OUT: REVIEWERS("attacks.singling_out"),
+        LINKABILITY: REVIEWERS("attacks.linkability"),
+        INFERENCE: REVIEWERS("attacks.inference"),
+    }.get(criterion, criterion)
+
+
+def _judge_criterion(criterion: str, attacks: Sequence[CriterionView], view: InternalView) -> list[Sentence]:
+    """What the attacker knows, the attack that gains most, the limits, and record linkage, which has no control group."""
+    said: list[Sentence] = []
+    tried = [attack for attack in attacks if attack.beyond is not None and attack.control is not None]
+    known = [attack for attack in tried if attack.rate.tried]
+    if known:
+        said += [end_sentence(format_text(known[0].words))] if known[0].words else []
+        said.append(_judge_worst(criterion, max(known, key=_order)))
+    elif tried:
+        said.append(REVIEWERS("attacks.untried", criterion=_name(criterion)))
+    elif criterion == LINKABILITY and view.swap is not None:
+        most = format_share(1 / view.swap.k)
+        said.append(REVIEWERS("attacks.swapped", criterion=_name(criterion), most=most))
+    elif criterion == LINKABILITY and view.is_synthetic:
+        said.append(REVIEWERS("attacks.nobodys", criterion=_name(criterion)))
     else:
-        words = review(
-            "attacks.one",
-            column=Name(attack.name),
-            risk=format_interval(risk),
-            judged=judge_risk(risk),
-            attack=format_share(attack.attack.value),
-            control=format_share(attack.control.value),
-            guess=format_share(attack.guess),
+        said.append(REVIEWERS("attacks.absent", criterion=_name(criterion)))
+    said += [
+        review(
+            "attacks.limited",
+            attack=Name(attack.attack),
+            limit=format_share(attack.limit),
+            foreseen=format_interval(attack.foreseen),
+            most=format_share(attack.most),
         )
-    return (*words, *worst)
+        for attack in attacks
+        if attack.limit is not None and attack.foreseen is not None
+    ]
+    said += [
+        REVIEWERS("attacks.linked", name=attack.attack, share=format_interval(attack.rate), chance=format_share(attack.guess))
+        for attack in attacks
+        if attack.beyond is None
+    ]
+    return said
 
 
-def judge_risk(risk: ShareView) -> str:
+def _judge_worst(criterion: str, attack: CriterionView) -> Sentence:
+    assert attack.beyond is not None and attack.control is not None  # noqa: S101, PT018  for the type checker
+    words = review(
+        "attacks.most",
+        criterion=_name(criterion),
+        attack=Name(attack.attack),
+        rate=format_interval(attack.rate),
+        tried=format_tried(attack.rate),
+        control=format_interval(attack.control),
+        guess=format_share(attack.guess),
+        beyond=format_interval(attack.beyond),
+        judged=_judge_risk(attack.beyond),
+    )
+    return (*words, " ", *review("attacks.worst", column=Name(attack.worst))) if attack.worst else words
+
+
+def _judge_risk(risk: ShareView) -> str:
     """Whether what is beyond the control is more than chance."""
     if not (is_number(risk.low) and is_number(risk.high)):
         return REVIEWERS("attacks.unknown")
@@ -230,41 +232,33 @@ def judge_risk(risk: ShareView) -> str:
     return REVIEWERS("attacks.less") if risk.high < 0 else REVIEWERS("attacks.chance")
 
 
-def _draw_attacks(attacks: tuple[AttackView, ...], part: int, parts: int, *, is_nobodys: bool) -> Figure:
-    """One of several pictures, by its number from 0 on, or the only one. Pages of masked releases stay the same bytes: a rerun of
-    one that people have approved makes it anew."""
-    groups = [
-        Group(
-            attack.name,
-            (
-                _make_bar(REVIEWERS("attacks.bar_attack"), attack.attack, "full"),
-                _make_bar(REVIEWERS("attacks.bar_control"), attack.control, "hollow"),
-                Bar(REVIEWERS("attacks.bar_guess"), _percent(attack.guess), "dashed", format_share(attack.guess)),
+def _order(attack: CriterionView) -> float:
+    """What is surely gained, then what is gained by the middle of the interval."""
+    if attack.beyond is None or not is_number(attack.beyond.low) or not is_number(attack.beyond.value):
+        return -1.0
+    return attack.beyond.low + attack.beyond.value
+
+
+def _list_criteria(attacks: Sequence[CriterionView]) -> Table:
+    """Every attack by its criterion."""
+    rows = tuple(
+        (
+            _name(attack.criterion),
+            Name(attack.attack),
+            format_interval(attack.rate),
+            *(say_missing() if attack.control is None else format_interval(attack.control),),
+            format_share(attack.guess),
+            *(say_missing() if attack.beyond is None else format_interval(attack.beyond),),
+            *(say_missing() if share is None else format_share(share) for share in (attack.most, attack.limit)),
+            Name(attack.worst or "-"),
+            *(
+                say_missing() if share is None else format_tried(share)
+                for share in (attack.rate, attack.control, attack.beyond, attack.foreseen)
             ),
         )
         for attack in attacks
-    ]
-    rows = tuple(
-        (
-            Name(one.name),
-            format_interval(one.attack),
-            format_interval(one.control),
-            format_share(one.guess),
-            format_interval(one.risk),
-            format_tried(one.risk),
-            Name(one.worst or "-"),
-            format_tried(one.attack),
-            format_tried(one.control),
-        )
-        for one in attacks
     )
-    head = list_heads("attacks.head")
-    caption = REVIEWERS("attacks.caption") + describe_part(part, parts)
-    title = REVIEWERS("attacks.table_attacks")
-    if parts > 1 and is_nobodys:
-        title = REVIEWERS("attacks.table_attacks_part", part=part + 1, parts=parts)
-    words = REVIEWERS("attacks.picture_words")
-    return Figure(draw_bars(REVIEWERS("attacks.picture"), words, groups), caption, Table(title, head, rows))
+    return Table(REVIEWERS("attacks.table"), list_heads("attacks.head"), rows)
 
 
 def _judge_rung(rung: RungView, view: InternalView) -> Sentence:
@@ -297,18 +291,7 @@ def _name_rung(rung: RungView, view: InternalView) -> str:
     return (REVIEWERS("linkage.name_kept"), one, two)[rung.masked]
 
 
-def _draw_ladder(view: InternalView) -> Figure:
-    groups = [
-        Group(
-            _name_rung(rung, view),
-            (
-                _make_bar(REVIEWERS("linkage.bar_linked"), rung.linked, "full"),
-                Bar(REVIEWERS("linkage.bar_median"), _percent(rung.median), "hollow", format_share(rung.median)),
-                Bar(REVIEWERS("linkage.bar_guess"), _percent(rung.control), "dashed", format_share(rung.control)),
-            ),
-        )
-        for rung in view.linkage_ladder
-    ]
+def _list_ladder(view: InternalView) -> Table:
     rows = tuple(
         (
             _name_rung(rung, view),
@@ -320,16 +303,5 @@ def _draw_ladder(view: InternalView) -> Figure:
         )
         for rung in view.linkage_ladder
     )
-    picture = draw_bars(REVIEWERS("linkage.picture"), REVIEWERS("linkage.picture_words"), groups)
     heads = list_heads("linkage.head") if view.swap is None else list_heads("linkage.head_swapped")
-    table = Table(REVIEWERS("linkage.table"), heads, rows)
-    return Figure(picture, REVIEWERS("linkage.caption", masked=_say_masked(view)), table)
-
-
-def _make_bar(label: str, share: ShareView, kind: str) -> Bar:
-    low, high = (_percent(share.low), _percent(share.high)) if share.low < share.high else (None, None)
-    return Bar(label, _percent(share.value), kind, format_share(share.value), low, high)
-
-
-def _percent(share: float) -> float:
-    return 100 * share
+    return Table(REVIEWERS("linkage.table"), heads, rows)

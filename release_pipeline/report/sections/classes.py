@@ -8,10 +8,9 @@ from release_pipeline.privacy.figures import (
     format_number,
     format_share,
 )
-from release_pipeline.report.charts.classes import draw_classes, format_sizes
 from release_pipeline.report.internal_view import ClassesView, InternalView, SwapView
 from release_pipeline.report.prose import Name, Sentence, list_heads, list_names, review
-from release_pipeline.report.sections.parts import Figure, Section, Table
+from release_pipeline.report.sections.parts import Section, Table
 from release_pipeline.sentences import REVIEWERS
 
 
@@ -21,17 +20,16 @@ def describe_classes(view: InternalView) -> Section:
     if view.classes is None:
         return Section(anchor, title, absent=REVIEWERS("classes.absent"))
     classes = view.classes
-    rows = [(format_sizes(low, high), format_count(count)) for low, high, count in classes.bars]
+    rows = [(_format_sizes(low, high), format_count(count)) for low, high, count in classes.bars]
     rows += [
         (REVIEWERS("classes.limit"), format_count(classes.least) if classes.least > 0 else REVIEWERS("classes.limit_none")),
-        (REVIEWERS("classes.groups"), format_count(classes.groups)),
+        (REVIEWERS("classes.groups"), format_count(classes.number)),
     ]
     rows += [
         (REVIEWERS("classes.smallest"), format_count(classes.smallest)),
         (REVIEWERS("classes.mean"), format_number(classes.mean)),
         (REVIEWERS("classes.largest"), format_count(classes.largest)),
     ]
-    caption = REVIEWERS("classes.caption") if classes.least > 0 else REVIEWERS("classes.caption_no_limit")
     is_swapped = view.swap is not None
     return Section(
         anchor,
@@ -40,14 +38,13 @@ def describe_classes(view: InternalView) -> Section:
         read=REVIEWERS("classes.read_swapped") if is_swapped else REVIEWERS("classes.read"),
         sign=REVIEWERS("classes.sign_swapped") if is_swapped else REVIEWERS("classes.sign"),
         says=tuple(_judge_classes(classes, view.swap)),
-        figures=(
-            Figure(
-                draw_classes(classes),
-                caption,
-                Table(REVIEWERS("classes.table_groups_by_size"), list_heads("classes.head"), tuple(rows)),
-            ),
-        ),
+        tables=(Table(REVIEWERS("classes.table_groups_by_size"), list_heads("classes.head"), tuple(rows)),),
     )
+
+
+def _format_sizes(low: int, high: int) -> str:
+    """A range of sizes."""
+    return format_count(low) if low == high else REVIEWERS("classes.sizes", low=format_count(low), high=format_count(high))
 
 
 def _judge_classes(classes: ClassesView, swap: SwapView | None) -> list[Sentence]:
@@ -60,7 +57,7 @@ def _judge_classes(classes: ClassesView, swap: SwapView | None) -> list[Sentence
     said: list[Sentence] = [
         review(
             "classes.k",
-            groups=count_things(classes.groups, "group"),
+            groups=count_things(classes.number, "group"),
             records=count_things(classes.smallest, "record"),
             limit=limit,
             mean=format_number(classes.mean),
@@ -71,7 +68,7 @@ def _judge_classes(classes: ClassesView, swap: SwapView | None) -> list[Sentence
     if swap is not None and swap.blocks:
         blocks, records = count_things(swap.blocks, "block"), count_things(swap.smallest, "record")
         said.append(REVIEWERS("classes.blocks", blocks=blocks, records=records))
-    for name, fewest in classes.diversity:
+    for name, fewest in classes.diversity.items():
         values, column = count_things(fewest, "different_value"), Name(name)
         if swap is None and fewest <= 1:
             said.append(review("classes.l_of_one", column=column))

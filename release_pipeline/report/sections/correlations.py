@@ -7,12 +7,9 @@ from release_pipeline.privacy.figures import (
     format_count,
     format_number,
 )
-from release_pipeline.report.charts.correlations import draw_correlations, find_differences
-from release_pipeline.report.internal_view import (
-    InternalView,
-)
-from release_pipeline.report.prose import Name, Sentence, list_heads, review
-from release_pipeline.report.sections.parts import FAR, Figure, Section, Table
+from release_pipeline.report.internal_view import CorrelationView, InternalView
+from release_pipeline.report.prose import Name, Sentence, is_number, list_heads, review
+from release_pipeline.report.sections.parts import FAR, Section, Table
 from release_pipeline.sentences import REVIEWERS
 
 
@@ -61,12 +58,7 @@ def describe_correlations(view: InternalView) -> Section:
             ]
     if len(known) < len(differences):
         said.append(REVIEWERS("correlations.constant", pairs=count_things(len(differences) - len(known), "pair")))
-    figure = Figure(
-        draw_correlations(view.correlations, is_roomy=view.is_synthetic),
-        REVIEWERS("correlations.caption"),
-        Table(REVIEWERS("correlations.table_correlations"), list_heads("correlations.head"), rows),
-        wide=len(names) > 6,
-    )
+    table = Table(REVIEWERS("correlations.table_correlations"), list_heads("correlations.head"), rows)
     return Section(
         anchor,
         title,
@@ -74,8 +66,23 @@ def describe_correlations(view: InternalView) -> Section:
         read=read,
         sign=REVIEWERS("correlations.sign"),
         says=tuple(said),
-        figures=(figure,),
+        tables=(table,),
     )
+
+
+def find_differences(view: CorrelationView) -> list[tuple[int, int, float | None]]:
+    """Released minus original for each pair of columns, the later one first; None where one of them is not known."""
+    return [
+        (row, across, _subtract(view.released[row][across], view.original[row][across]))
+        for row in range(len(view.names))
+        for across in range(row)
+    ]
+
+
+def _subtract(released: float | None, original: float | None) -> float | None:
+    if released is None or original is None or not is_number(released) or not is_number(original):
+        return None
+    return released - original if is_number(released - original) else None
 
 
 def _describe_large(large: int, known: int) -> str:

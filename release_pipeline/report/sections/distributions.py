@@ -21,7 +21,7 @@ from release_pipeline.report.internal_view import (
     SpreadView,
 )
 from release_pipeline.report.prose import Name, Sentence, is_number, list_heads, list_names, review
-from release_pipeline.report.sections.parts import FAR, Figure, Section, Table
+from release_pipeline.report.sections.parts import FAR, Section, Table
 from release_pipeline.report.values import format_difference, format_value
 from release_pipeline.sentences import REVIEWERS
 
@@ -43,8 +43,7 @@ def describe_distributions(view: InternalView) -> Section:
         read=REVIEWERS("distributions.read"),
         sign=REVIEWERS("distributions.sign"),
         says=tuple(_judge_distributions(view)),
-        figures=tuple(_draw_curves(column) for column in view.columns),
-        many=True,
+        tables=tuple(_draw_curves(column) for column in view.columns),
     )
 
 
@@ -101,25 +100,18 @@ def describe_ks(column: NoiseColumnView) -> str:
     return REVIEWERS("distributions.ks_expected", ks=ks, expected=format_number(column.expected_ks))
 
 
-def _draw_curves(column: NoiseColumnView) -> Figure:
-    pairs = [(column.original, column.released)]
-    if column.weighted_original is not None and column.weighted_released is not None:
-        pairs.append((column.weighted_original, column.weighted_released))
+def _draw_curves(column: NoiseColumnView) -> Table:
     names = [*list_heads("distributions.spread"), *_mix(list(map(format_share, QUANTILES)), list(map(format_share, TENTHS)))]
-    sides = [side for pair in pairs for side in _list_sides(*pair, column.clock)]
-    rows = tuple(zip(names, *sides, strict=True))
-    rows += tuple(_list_atom(atom, is_weighted=len(pairs) > 1) for atom in column.atoms)
+    rows = tuple(zip(names, *_list_sides(column.original, column.released, column.clock), strict=True))
+    rows += tuple(_list_atom(atom) for atom in column.atoms)
     name, ks, wasserstein = Name(column.name), describe_ks(column), format_difference(column.wasserstein, column.clock)
-    caption = review("distributions.caption", column=name, ks=ks, wasserstein=wasserstein)
+    legend = review("distributions.caption", column=name, ks=ks, wasserstein=wasserstein)
     beyond = 1 - column.original_curve[-1][1] if column.original_curve else 0.0
     if beyond > _ROUNDING:  # what of the original the picture cannot show
         share = format_share(beyond)
-        caption = review("distributions.caption_beyond", column=name, ks=ks, wasserstein=wasserstein, beyond=share)
-    heads, note = list_heads("distributions.head_curves"), ""
-    if len(pairs) > 1:
-        heads, note = heads + list_heads("distributions.head_weighted"), REVIEWERS("distributions.weighted_note")
-    table = Table(review("distributions.table", column=name), heads, rows, note)
-    return Figure(draw_curves(column), caption, table)
+        legend = review("distributions.caption_beyond", column=name, ks=ks, wasserstein=wasserstein, beyond=share)
+    heads = list_heads("distributions.head_curves")
+    return Table(review("distributions.table", column=name), heads, rows, picture=draw_curves(column), legend=legend)
 
 
 def _list_sides(original: SpreadView, released: SpreadView, clock: Clock | None) -> list[list[str]]:
@@ -130,15 +122,11 @@ def _list_sides(original: SpreadView, released: SpreadView, clock: Clock | None)
     return [*sides, _list_spread(_subtract(released, original), lambda value: format_difference(value, clock))]
 
 
-def _list_atom(atom: AtomView, *, is_weighted: bool) -> tuple[str, ...]:
+def _list_atom(atom: AtomView) -> tuple[str, ...]:
     """The share of records at a declared value."""
-    sides = [(atom.original, atom.released)]
-    sides += [(atom.weighted_original, atom.weighted_released)] if is_weighted else []
-    found = [REVIEWERS("distributions.share_at", value=atom.value)]
-    for before, after in sides:
-        moved = None if before is None or after is None else after - before
-        found += [format_share(before), format_share(after), format_share(moved)]
-    return tuple(found)
+    moved = None if atom.original is None else atom.released - atom.original
+    shares = map(format_share, (atom.original, atom.released, moved))
+    return (REVIEWERS("distributions.share_at", value=atom.value), *shares)
 
 
 def _list_spread(spread: SpreadView, say: Callable[[float], str]) -> list[str]:

@@ -8,17 +8,14 @@ from release_pipeline.privacy.figures import (
     format_range,
     format_share,
 )
-from release_pipeline.report.charts.errors import MOST_ROWS, describe_place, draw_errors
 from release_pipeline.report.escaping import end_sentence, format_text
-from release_pipeline.report.internal_view import (
-    InternalView,
-    NoiseColumnView,
-)
+from release_pipeline.report.internal_view import InternalView, NoiseColumnView
 from release_pipeline.report.prose import Name, Sentence, is_number, list_heads, list_names, review
-from release_pipeline.report.sections.parts import Figure, Section, Table, describe_part, split
+from release_pipeline.report.sections.parts import Section, Table
 from release_pipeline.report.values import format_difference
 from release_pipeline.sentences import REVIEWERS
 
+MOST_ROWS = 12  # columns that have a sentence of their own
 _SAME = 0.01  # by how much of itself an error may miss what was expected and still be that
 
 
@@ -28,33 +25,25 @@ def describe_errors(view: InternalView) -> Section:
     if not view.columns:
         return Section(anchor, title, absent=REVIEWERS("section.not_measured"))
     limits = {gate.error_of: gate for gate in view.gates if gate.error_of}
-    parts = split(view.columns, MOST_ROWS)
-    head = list_heads("errors.head")
-    figures: list[Figure] = []
     none = REVIEWERS("errors.none")
-    for number, columns in enumerate(parts):
-        rows = tuple(
-            (
-                Name(column.name),
-                REVIEWERS.read_section("role").get(column.role, column.role),
-                column.epsilon or none,
-                format_number(column.expected_error),
-                _describe_expected(column),
-                format_number(column.actual_error),
-                describe_place(column) or REVIEWERS("errors.not_compared"),
-                format_difference(column.mean_absolute_error, column.clock),
-                format_share(column.clamped),
-                format_number(column.clamped_variance),
-                column.forecast or none,
-                format_number(limits[column.name].limit) if column.name in limits else none,
-            )
-            for column in columns
+    rows = tuple(
+        (
+            Name(column.name),
+            REVIEWERS.read_section("role").get(column.role, column.role),
+            column.epsilon or none,
+            format_number(column.expected_error),
+            _describe_expected(column),
+            format_number(column.actual_error),
+            _describe_place(column) or REVIEWERS("errors.not_compared"),
+            format_difference(column.mean_absolute_error, column.clock),
+            format_share(column.clamped),
+            format_number(column.clamped_variance),
+            column.forecast or none,
+            format_number(limits[column.name].limit) if column.name in limits else none,
         )
-        part = describe_part(number, len(parts))
-        caption = REVIEWERS("errors.caption") + part
-        note = "" if number else _describe_sum_of_squares(view)
-        table = Table(REVIEWERS("errors.table") + part, head, rows, note)
-        figures.append(Figure(draw_errors(columns, limits, view.columns), caption, table))
+        for column in view.columns
+    )
+    table = Table(REVIEWERS("errors.table"), list_heads("errors.head"), rows, _describe_sum_of_squares(view))
     shows, read, sign = REVIEWERS("errors.shows"), REVIEWERS("errors.read"), REVIEWERS("errors.sign")
     if view.is_nobodys:
         shows, read, sign = (
@@ -71,7 +60,7 @@ def describe_errors(view: InternalView) -> Section:
         read=read,
         sign=sign,
         says=tuple(_judge_errors(view)),
-        figures=tuple(figures),
+        tables=(table,),
     )
 
 
@@ -87,6 +76,19 @@ def _describe_expected(column: NoiseColumnView) -> str:
     return format_range(column.expected_low, column.expected_high)
 
 
+def _describe_place(column: NoiseColumnView) -> str:
+    """Where the error that came lies, in a word or two; empty where there is no range to compare it with. `partitioned` alone
+    says whether it is outside, for who made the view knows how exact the range is."""
+    low, high = column.expected_low, column.expected_high
+    if not is_number(column.actual_error) or low is None or high is None:
+        return ""
+    if not column.partitioned:
+        return REVIEWERS("errors.as_expected")
+    if column.actual_error > high:
+        return REVIEWERS("errors.above")
+    return REVIEWERS("errors.below") if column.actual_error < low else REVIEWERS("errors.outside")
+
+
 def _is_without_noise(column: NoiseColumnView) -> bool:
     """Whether a column without a range came as it was expected to, so that nothing in it was left to chance."""
     expected, actual = column.expected_error, column.actual_error
@@ -96,7 +98,7 @@ def _is_without_noise(column: NoiseColumnView) -> bool:
 
 
 def _judge_errors(view: InternalView) -> list[Sentence]:
-    ranged = [column for column in view.columns if describe_place(column)]
+    ranged = [column for column in view.columns if _describe_place(column)]
     partitioned = [column for column in view.columns if column.partitioned]
     said: list[Sentence] = []
     if ranged:
@@ -115,7 +117,7 @@ def _judge_errors(view: InternalView) -> list[Sentence]:
     if untold:
         said.append(review("errors.untold", columns=list_names(untold)))
     for column in partitioned:
-        place = describe_place(column)
+        place = _describe_place(column)
         where = REVIEWERS("errors.lies", place=place) if place else REVIEWERS("errors.differs")
         said.append(
             review(

@@ -29,8 +29,8 @@ def _describe(look: LookView) -> Sentence:
         compared = REVIEWERS("looks.more", compared=compared, more=count_things(more, "other"))
     match look.on:
         case "mask":
-            return review("looks.mask", day=look.day, by=Name(look.by), compared=Name(compared))
+            return review("looks.mask", day=look.noted[:10], by=Name(look.by), compared=Name(compared))
         case "run":
-            return review("looks.run", day=look.day, compared=Name(compared))
+            return review("looks.run", day=look.noted[:10], compared=Name(compared))
         case _:
-            return review("looks.public", day=look.day, by=Name(look.by), compared=Name(compared))
+            return review("looks.public", day=look.noted[:10], by=Name(look.by), compared=Name(compared))

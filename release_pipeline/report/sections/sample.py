@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from release_pipeline.privacy.figures import format_count, format_number, format_share
-from release_pipeline.report.charts.bars import Bar, Group, draw_bars
-from release_pipeline.report.internal_view import InternalView, SampleView, WeightedView
+from release_pipeline.report.internal_view import InternalView, PopulationRisk
 from release_pipeline.report.prose import Name, Sentence, list_heads, review
-from release_pipeline.report.sections.parts import Figure, Section, Table
+from release_pipeline.report.sections.parts import Section, Table
 from release_pipeline.report.values import format_value
 from release_pipeline.sentences import REVIEWERS
 
@@ -19,61 +16,44 @@ def describe_sample(view: InternalView) -> Section:
     sample = view.sample
     if sample is None:
         return Section(anchor, title, absent=REVIEWERS("section.not_measured"))
-    said: list[Sentence] = [review("sample.weight", weight=Name(sample.weight))]
-    said += _judge_population(sample)
+    rows = tuple(
+        (
+            Name(name),
+            label,
+            *(
+                format_value(figure, view.clocks.get(name))
+                for figure in (side.mean, side.plain, side.low, side.median, side.high)
+            ),
+        )
+        for name, pair in sample.weighted.items()
+        for label, side in ((REVIEWERS("sample.original"), pair.original), (REVIEWERS("sample.released"), pair.released))
+    )
     return Section(
         anchor,
         title,
         shows=REVIEWERS("sample.shows"),
         read=REVIEWERS("sample.read"),
         sign=REVIEWERS("sample.sign"),
-        says=tuple(said),
-        figures=(_draw_means(sample),) if sample.columns else (),
+        says=(review("sample.weight", weight=Name(sample.weight)), *_judge_population(sample.population)),
+        tables=(Table(REVIEWERS("sample.table"), list_heads("sample.head"), rows),) if rows else (),
     )
 
 
-def _judge_population(sample: SampleView) -> list[Sentence]:
-    if sample.records is None or sample.population_uniques is None or sample.identified is None or sample.worst is None:
+def _judge_population(risk: PopulationRisk | None) -> list[Sentence]:
+    if risk is None:
         return [REVIEWERS("sample.no_quasi")]
     return [
         REVIEWERS(
             "sample.uniques",
-            alone=format_count(sample.sample_uniques or 0),
-            records=format_count(sample.records),
-            expected=format_number(sample.population_uniques),
+            alone=format_count(risk.sample_uniques),
+            records=format_count(risk.records),
+            expected=format_number(risk.population_uniques),
         ),
         REVIEWERS(
             "sample.identified",
-            expected=format_number(sample.identified),
-            share=format_share(sample.identified / sample.records),
-            worst=format_share(sample.worst),
+            expected=format_number(risk.identified),
+            share=format_share(risk.identified / risk.records),
+            worst=format_share(risk.worst),
         ),
         REVIEWERS("sample.model"),
     ]
-
-
-def _draw_means(sample: SampleView) -> Figure:
-    """How far means moved, in parts of the distance between the quartiles of the original."""
-    groups = [Group(column.name, tuple(_make_bars(column))) for column in sample.columns]
-    rows = tuple(
-        (Name(column.name), label, *(format_value(number, column.clock) for number in side))
-        for column in sample.columns
-        for label, side in ((REVIEWERS("sample.original"), column.original), (REVIEWERS("sample.released"), column.released))
-    )
-    table = Table(REVIEWERS("sample.table"), list_heads("sample.head"), rows)
-    picture = draw_bars(REVIEWERS("sample.picture"), REVIEWERS("sample.picture_words"), groups)
-    return Figure(picture, REVIEWERS("sample.caption"), table)
-
-
-def _make_bars(column: WeightedView) -> Iterator[Bar]:
-    for place, label, kind in ((1, REVIEWERS("sample.plain"), "hollow"), (0, REVIEWERS("sample.weighted"), "full")):
-        moved = _moved(column, place)
-        yield Bar(label, moved, kind, format_number(moved))
-
-
-def _moved(column: WeightedView, place: int) -> float | None:
-    """The difference of a mean over the distance between the quartiles; None where there is none."""
-    before, after, low, high = column.original[place], column.released[place], column.original[2], column.original[4]
-    if before is None or after is None or low is None or high is None or high == low:
-        return None
-    return abs(after - before) / (high - low)

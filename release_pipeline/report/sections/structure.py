@@ -2,64 +2,79 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from release_pipeline.privacy.dates import Clock
 from release_pipeline.privacy.figures import count_things, format_count, format_number
-from release_pipeline.report.charts.bars import Bar, Group, draw_bars
-from release_pipeline.report.internal_view import GroupMeansView, InternalView, StructureView
+from release_pipeline.report.internal_view import ClosestView, GroupMeansView, InternalView, StructureView
 from release_pipeline.report.prose import Name, Sentence, format_interval, list_heads, review
-from release_pipeline.report.sections.parts import Figure, Section, Table
-from release_pipeline.report.sections.subgroups import MUCH
+from release_pipeline.report.sections.parts import Section, Table
 from release_pipeline.report.values import format_value
 from release_pipeline.sentences import REVIEWERS
-
-_MANY_COLUMNS = 12  # in one picture
 
 
 def describe_structure(view: InternalView) -> Section:
     """Tables of columns beside those of records drawn anew, and the distance to the closest row."""
     anchor, title = "structure", REVIEWERS("structure.title")
-    found = view.structure
-    if found is None:
+    structure = view.structure
+    if structure is None:
         return Section(anchor, title, absent=REVIEWERS("section.not_measured"))
+    rows = [(_name(count), format_number(value), format_number(chance)) for count, value, chance in structure.means]
+    rows += [(f"{pair.one}, {pair.other}", format_number(pair.distance), "-") for pair in structure.worst_pairs]
+    columns = sorted(structure.columns.items(), key=lambda column: -column[1])
+    distances = tuple((Name(name), format_number(distance)) for name, distance in columns)
+    tables = [
+        Table(REVIEWERS("structure.table"), list_heads("structure.head"), tuple(rows)),
+        Table(REVIEWERS("structure.table_columns"), list_heads("structure.head_columns"), distances),
+    ]
+    if structure.group_means is not None:
+        tables.append(_list_groups(structure.group_means, view.clocks))
     return Section(
         anchor,
         title,
         shows=REVIEWERS("structure.shows"),
         read=REVIEWERS("structure.read"),
         sign=REVIEWERS("structure.sign"),
-        says=tuple(_judge(found)),
-        figures=(_draw_means(found), _draw_columns(found), *_draw_groups(found.group_means)),
+        says=(*_judge(structure, view.clocks), *_judge_closest(view.closest)),
+        tables=tuple(tables),
     )
 
 
-def _judge(found: StructureView) -> list[Sentence]:
+def _judge(structure: StructureView, clocks: Mapping[str, Clock]) -> list[Sentence]:
     said: list[Sentence] = []
-    for count, value, chance in found.means:
+    for count, value, chance in structure.means:
         said.append(
             REVIEWERS("structure.mean", columns=_name(count), distance=format_number(value), chance=format_number(chance))
         )
-    if found.worst:
-        one, other, distance = found.worst[0]
-        said.append(review("structure.worst", one=Name(one), other=Name(other), distance=format_number(distance)))
-    if found.triples:
-        said.append(REVIEWERS("structure.lost", triples=count_things(found.triples, "set")))
-    if found.group_means is not None:
-        said += _judge_groups(found.group_means)
-    if found.closest is not None:
-        median, control, equal, control_equal = found.closest
-        said.append(
-            REVIEWERS(
-                "structure.closest",
-                median=format_number(median),
-                control=format_number(control),
-                equal=format_interval(equal),
-                control_equal=format_interval(control_equal),
-            )
-        )
+    if structure.worst_pairs:
+        worst = structure.worst_pairs[0]
+        distance = format_number(worst.distance)
+        said.append(review("structure.worst", one=Name(worst.one), other=Name(worst.other), distance=distance))
+    if structure.triples_tried:
+        said.append(REVIEWERS("structure.lost", triples=count_things(structure.triples_tried, "set")))
+    if structure.group_means is not None:
+        said += _judge_groups(structure.group_means, clocks)
     return said
 
 
-def _judge_groups(found: GroupMeansView) -> list[Sentence]:
+def _judge_closest(closest: ClosestView | None) -> list[Sentence]:
+    """How near rows come to people that they were made of, and to others."""
+    if closest is None or closest.equal is None or closest.control_equal is None:
+        return []
+    return [
+        REVIEWERS(
+            "structure.closest",
+            median=format_number(closest.median),
+            control=format_number(closest.control_median),
+            equal=format_interval(closest.equal),
+            control_equal=format_interval(closest.control_equal),
+        )
+    ]
+
+
+def _judge_groups(found: GroupMeansView, clocks: Mapping[str, Clock]) -> list[Sentence]:
     worst = found.worst[0]
+    clock = clocks.get(worst.column)
     return [
         REVIEWERS(
             "structure.groups",
@@ -73,85 +88,31 @@ def _judge_groups(found: GroupMeansView) -> list[Sentence]:
             by=Name(worst.by),
             label=Name(worst.label),
             records=count_things(worst.records, "record"),
-            original=format_value(worst.original, worst.clock),
-            released=format_value(worst.released, worst.clock),
+            original=format_value(worst.original, clock),
+            released=format_value(worst.released, clock),
             off=format_number(worst.off),
         ),
     ]
 
 
-def _draw_groups(found: GroupMeansView | None) -> list[Figure]:
+def _list_groups(means: GroupMeansView, clocks: Mapping[str, Clock]) -> Table:
     """The means of groups that are furthest off."""
-    if found is None:
-        return []
-    groups = [
-        Group(
-            REVIEWERS("structure.in_group", column=one.column, by=one.by, label=one.label),
-            (
-                Bar(
-                    "",
-                    one.off,
-                    "full",
-                    REVIEWERS(
-                        "structure.bar_mean",
-                        original=format_value(one.original, one.clock),
-                        released=format_value(one.released, one.clock),
-                    ),
-                ),
-            ),
-        )
-        for one in found.worst
-    ]
     rows = tuple(
         (
-            Name(one.column),
-            Name(one.by),
-            Name(one.label),
-            format_count(one.records),
-            format_value(one.original, one.clock),
-            format_value(one.released, one.clock),
-            format_number(one.off),
+            Name(mean.column),
+            Name(mean.by),
+            Name(mean.label),
+            format_count(mean.records),
+            format_value(mean.original, clocks.get(mean.column)),
+            format_value(mean.released, clocks.get(mean.column)),
+            format_number(mean.off),
         )
-        for one in found.worst
+        for mean in means.worst
     )
-    picture = draw_bars(REVIEWERS("structure.picture_groups"), REVIEWERS("structure.picture_words_groups"), groups, most=MUCH)
-    table = Table(REVIEWERS("structure.table_groups"), list_heads("structure.head_groups"), rows)
-    return [Figure(picture, REVIEWERS("structure.caption_groups", worst=format_count(len(groups))), table)]
+    return Table(REVIEWERS("structure.table_groups"), list_heads("structure.head_groups"), rows)
 
 
 def _name(count: int) -> str:
     if count == 1:
         return REVIEWERS("structure.one")
     return REVIEWERS("structure.two") if count == 2 else REVIEWERS("structure.three")
-
-
-def _draw_means(found: StructureView) -> Figure:
-    groups = [
-        Group(
-            _name(count),
-            (
-                Bar(REVIEWERS("structure.bar_rows"), value, "full", format_number(value)),
-                Bar(REVIEWERS("structure.bar_chance"), chance, "dashed", format_number(chance)),
-            ),
-        )
-        for count, value, chance in found.means
-    ]
-    rows = [(_name(count), format_number(value), format_number(chance)) for count, value, chance in found.means]
-    rows += [(f"{one}, {other}", format_number(distance), "-") for one, other, distance in found.worst]
-    table = Table(REVIEWERS("structure.table"), list_heads("structure.head"), tuple(rows))
-    return Figure(
-        draw_bars(REVIEWERS("structure.picture"), REVIEWERS("structure.picture_words"), groups),
-        REVIEWERS("structure.caption"),
-        table,
-    )
-
-
-def _draw_columns(found: StructureView) -> Figure:
-    columns = sorted(found.columns, key=lambda column: -column[1])
-    shown = columns[:_MANY_COLUMNS]
-    groups = [Group(name, (Bar("", distance, "full", format_number(distance)),)) for name, distance in shown]
-    rows = tuple((Name(name), format_number(distance)) for name, distance in columns)
-    table = Table(REVIEWERS("structure.table_columns"), list_heads("structure.head_columns"), rows)
-    words = REVIEWERS("structure.picture_words_columns")
-    caption = REVIEWERS("structure.caption_columns", shown=count_things(len(shown), "column"), columns=format_count(len(columns)))
-    return Figure(draw_bars(REVIEWERS("structure.picture_columns"), words, groups), caption, table)

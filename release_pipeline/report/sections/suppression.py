@@ -8,13 +8,10 @@ from release_pipeline.privacy.figures import (
     format_count,
     format_share,
 )
-from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.internal_view import InternalView, SuppressionView
 from release_pipeline.report.prose import Name, Sentence, is_number, list_heads, review
-from release_pipeline.report.sections.parts import Figure, Section, Table, describe_part, split
+from release_pipeline.report.sections.parts import Section, Table
 from release_pipeline.sentences import FIGURES, REVIEWERS
-
-_MANY_REASONS = 12  # of bars in one picture
 
 
 def describe_suppression(view: InternalView) -> Section:
@@ -28,15 +25,6 @@ def describe_suppression(view: InternalView) -> Section:
         share, limit = (
             FIGURES("share.percent", number=words) for words in format_apart(100 * suppression.share, 100 * suppression.limit)
         )
-    touched = (Bar("", 100 * suppression.share, "full", share),)
-    shares = [
-        Group(
-            REVIEWERS("suppression.share"),
-            touched,
-            None if suppression.limit is None else 100 * suppression.limit,
-            REVIEWERS("suppression.limit_is", limit=limit),
-        )
-    ]
     rows = [
         (REVIEWERS("suppression.before"), format_count(suppression.rows_in)),
         (REVIEWERS("suppression.after"), format_count(suppression.rows_out)),
@@ -46,6 +34,7 @@ def describe_suppression(view: InternalView) -> Section:
         (REVIEWERS("suppression.share"), share),
         (REVIEWERS("suppression.limit"), limit),
     ]
+    rows += [(Name(reason), format_count(count)) for reason, count in suppression.reasons]
     return Section(
         anchor,
         title,
@@ -53,35 +42,8 @@ def describe_suppression(view: InternalView) -> Section:
         read=REVIEWERS("suppression.read"),
         sign=REVIEWERS("suppression.sign"),
         says=tuple(_judge_suppression(suppression, share, limit)),
-        figures=(
-            Figure(
-                draw_bars(REVIEWERS("suppression.picture"), REVIEWERS("suppression.picture_words"), shares),
-                REVIEWERS("suppression.caption"),
-                Table(REVIEWERS("suppression.table_what_was_left_out"), list_heads("suppression.head"), tuple(rows)),
-            ),
-            *_draw_reasons(suppression),
-        ),
+        tables=(Table(REVIEWERS("suppression.table_what_was_left_out"), list_heads("suppression.head"), tuple(rows)),),
     )
-
-
-def _draw_reasons(suppression: SuppressionView) -> list[Figure]:
-    parts = split(suppression.reasons, _MANY_REASONS) if suppression.reasons else []
-    return [
-        Figure(
-            draw_bars(
-                REVIEWERS("suppression.picture_reasons"),
-                REVIEWERS("suppression.picture_words_reasons"),
-                [Group(reason, (Bar("", float(count), "full", format_count(count)),)) for reason, count in reasons],
-            ),
-            REVIEWERS("suppression.picture_words_reasons") + describe_part(number, len(parts)),
-            Table(
-                REVIEWERS("suppression.table_reasons"),
-                list_heads("suppression.head_reasons"),
-                tuple((Name(reason), format_count(count)) for reason, count in reasons),
-            ),
-        )
-        for number, reasons in enumerate(parts)
-    ]
 
 
 def _judge_suppression(suppression: SuppressionView, share: str, limit: str) -> list[Sentence]:

@@ -17,7 +17,6 @@ from release_pipeline.privacy.distributions import (
     choose_places,
     compare_ranks,
     describe_spread,
-    describe_weighted_spread,
     find_distance,
     find_gap,
     share_at_most,
@@ -34,8 +33,7 @@ from release_pipeline.privacy.utility import (
 )
 from release_pipeline.stages.compared import Compared, Numbers
 from release_pipeline.stages.counted import Counting
-from release_pipeline.stages.measures.sample import read_weights
-from release_pipeline.stages.shape import measure_atoms, weigh_atoms
+from release_pipeline.stages.shape import measure_atoms
 
 HELD = 32 << 20  # bytes of columns that are held together
 
@@ -67,8 +65,8 @@ class _OneByOne(Sequence[Numbers]):
 def measure_columns(compared: Compared) -> dict[str, Any]:
     """Errors record by record and the Kolmogorov-Smirnov distance, which are the method's and so against what it saw; and against
     the original as it came, how far distributions moved, moments, and links between columns."""
-    names, weights = list(compared.policy.noise_columns), _read_both_weights(compared)
-    figures = {name: _measure_column(compared, name, weights) for name in names}
+    names = list(compared.policy.noise_columns)
+    figures = {name: _measure_column(compared, name) for name in names}
     return {**by_figure(figures), **(_measure_links(compared, names) if names else {})}
 
 
@@ -96,7 +94,7 @@ def by_figure(figures: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, A
     return found
 
 
-def _measure_column(compared: Compared, name: str, weights: tuple[Numbers, Numbers] | None) -> dict[str, Any]:
+def _measure_column(compared: Compared, name: str) -> dict[str, Any]:
     column = compared.policy.noise_columns[name]
     came: Numbers = compared.original(name).to_numpy()
     released: Numbers = compared.released.column(name).to_numpy()
@@ -104,10 +102,6 @@ def _measure_column(compared: Compared, name: str, weights: tuple[Numbers, Numbe
     before, after = Tally.of(seen), Tally.of(released)
     values = pick_tally(column, before) if np.array_equal(came, seen) else Tally.of(_values(column, came))
     found = {**describe_change(column, before, after), **describe_values(values, pick_tally(column, after))}
-    if weights is not None:
-        found["spread"] |= _weigh_spread(column, came, released, weights)
-        if "atoms" in found:
-            found["atoms"] |= weigh_atoms(column, (seen, released), weights)
     x, y = compare_values(column, seen[compared.own], released, is_nobodys=compared.is_nobodys)
     found["error"] = column_error(x, y, variance=variance_of(_values(column, seen)))
     found["absolute_error"] = float(np.mean(np.abs(x - y)))
@@ -170,10 +164,8 @@ def _measure_links(compared: Compared, names: list[str]) -> dict[str, Any]:
 
     everybody = np.ones(len(own), dtype=np.bool_)
     released = pick_columns(masked, have_values(masked, everybody), everybody)
-    covariances = {
-        "original": covariance_matrix(pick_columns(came, have_values(came, kept), kept)),
-        "released": covariance_matrix(released),
-    }
+    sides = {"original": pick_columns(came, have_values(came, kept), kept), "released": released}
+    linked = {side: correlation_matrix(covariance_matrix(columns)).tolist() for side, columns in sides.items()}
     if compared.is_nobodys:  # each table by itself: heavy tails do not decide correlations of ranks, as they do the others
         sides = {"original": pick_columns(seen, have_values(seen, everybody), everybody), "released": released}
         ranked = {side: rank_correlation_matrix(numbers).tolist() for side, numbers in sides.items()}
@@ -182,29 +174,7 @@ def _measure_links(compared: Compared, names: list[str]) -> dict[str, Any]:
         there = have_values(masked, have_values(seen, everybody))
         before, after = (pick_columns(get, there, everybody) for get in (seen, masked))
         more = {"sse_paper": sse_paper(before, after)}
-    return {
-        **more,
-        "covariances": {"names": names, **{side: found.tolist() for side, found in covariances.items()}},
-        "correlations": {"names": names, **{side: correlation_matrix(found).tolist() for side, found in covariances.items()}},
-    }
-
-
-def _read_both_weights(compared: Compared) -> tuple[Numbers, Numbers] | None:
-    """The weights of the original and of the released records, where there are any."""
-    if (name := compared.policy.weight) is None:
-        return None
-    return compared.weights(name), read_weights(compared.released.column(name))
-
-
-def _weigh_spread(
-    column: NoiseColumn, original: Numbers, released: Numbers, weights: tuple[Numbers, Numbers] | None
-) -> dict[str, Any]:
-    """A column in numbers of what its records stand for, before and after, of those that have a value."""
-    found: dict[str, Any] = {}
-    for side, numbers, own in zip(("original", "released"), (original, released), weights or (), strict=False):
-        there = column.find_reasons(numbers) < 0
-        found[f"weighted_{side}"] = asdict(describe_weighted_spread(numbers[there], own[there]))
-    return found
+    return {**more, "correlations": {"names": names, **linked}}
 
 
 def _values(column: NoiseColumn, numbers: Numbers) -> Numbers:

@@ -38,7 +38,6 @@ class Groups:
     smallest: int
     mean: float
     largest: int
-    discernibility: int
     bars: tuple[tuple[int, int, int], ...]
     diversity: dict[str, int]
     prosecutor: float
@@ -72,7 +71,6 @@ def measure_groups(table: AnyTable, policy: Policy, blocks: Codes | None = None)
         smallest=smallest,
         mean=table.num_rows / len(sizes),
         largest=int(sizes.max()),
-        discernibility=int(np.sum(sizes * sizes)),
         bars=tuple(count_sizes(sizes)),
         diversity=diversity,
         prosecutor=1 / smallest,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from release_pipeline.errors import StoreError
-from release_pipeline.flow.evidence import EVIDENCE, AuditFigures, Clamped, load_evidence, read_evidence
+from release_pipeline.flow.evidence import EVIDENCE, Clamped, load_evidence, read_evidence
 from release_pipeline.stages.gates import EXPECTED
 from release_pipeline.store.formats import FormatNewer
 
@@ -24,7 +24,7 @@ AUDIT: dict[str, Any] = {
     "curves": {"income": {"places": [1, 2], "original": [None, 0.5], "released": [0.25, 1]}},
     "spread": {"income": {"original": SPREAD, "released": SPREAD}},
     "record_linkage": SHARE,
-    "covariances": {"names": [], "original": [], "released": []},
+    "whatever": {"names": [], "original": [], "released": []},
 }
 GATE = {"name": "expected error of income", "value": 0.2, "limit": 1.0, "at_least": False, "basis": EXPECTED, "column": "income"}
 DOCUMENT: dict[str, Any] = {
@@ -42,11 +42,11 @@ DOCUMENT: dict[str, Any] = {
 def test_everything_is_read_as_it_is() -> None:
     """Figures, what there is none of, and what no type has."""
     found = read_evidence(DOCUMENT, where="here")
-    figures = found.figures_of(AuditFigures)
+    figures = found.read_audit()
     assert [gate.to_json() for gate in found.gates] == [GATE]
     assert (found.columns["income"].error, found.columns["income"].level, found.columns["income"].at_atoms) == (0.2, None, ())
     assert found.clamping == {"income": Clamped(0, None)}
-    assert (found.budget, found.predecessors, found.warnings) == (None, (), ("column income: 3 records",))
+    assert (found.budget, found.warnings) == (None, ("column income: 3 records",))
     assert figures.curves["income"].original == (None, 0.5)
     spread = figures.spread["income"].original
     assert (spread.mean, math.isnan(spread.deviation), math.isnan(spread.quantiles[0]), spread.quantiles[1]) == (

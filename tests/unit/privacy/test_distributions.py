@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 import scipy.stats
 from hypothesis import given
-from hypothesis import strategies as st
 
 from release_pipeline.privacy.distributions import (
     BEYOND,
     QUANTILES,
     TENTHS,
     describe_spread,
-    describe_weighted_spread,
     find_distance,
     find_gap,
 )
@@ -54,15 +52,3 @@ def test_spread_leaves_out_what_tells_of_single_persons(x: Numbers) -> None:
     for q, value in zip(TENTHS, found.deciles, strict=True):
         assert (value is None) == (len(x) < 10 * BEYOND)
         assert value is None or value == pytest.approx(float(np.quantile(x, q)))
-
-
-@given(columns(least=1), st.data())
-def test_weighted_figures_leave_out_what_tells_of_single_persons(x: Numbers, data: st.DataObject) -> None:
-    """However heavy a record is: each figure that is told is of ten records or more, and a value of one with weight."""
-    weights = np.array(data.draw(st.lists(st.sampled_from([0.0, 1.0, 1e9]), min_size=len(x), max_size=len(x))))
-    found = describe_weighted_spread(x, weights)
-    own = x[weights > 0]
-    if len(own) == 0 or len(own) - max(np.count_nonzero(own == value) for value in own) < BEYOND:
-        assert found.mean is found.deviation is None
-    for value in (*found.quantiles, *found.deciles):
-        assert value is None or (value in own and min(np.sum(own <= value), np.sum(own >= value)) >= BEYOND)

@@ -12,28 +12,29 @@ from release_pipeline.report.about import About, ColumnWords, Contact, Contribut
 from release_pipeline.report.budgets import PopulationView, StepView
 from release_pipeline.report.internal_view import (
     AtomView,
-    AttackView,
     ClassesView,
     CorrelationView,
     CriterionView,
     Curve,
-    DiscriminationView,
     GateView,
     HierarchyView,
     InternalView,
-    MapPoint,
+    Learned,
     NoiseColumnView,
+    PopulationRisk,
     PredictionView,
     RecomputedView,
     RungView,
     SampleView,
     ShareView,
     SpreadView,
+    SubgroupColumn,
     SubgroupsView,
     SubgroupView,
     SuppressionView,
     TieView,
-    WeightedView,
+    Weighted,
+    WeightedPair,
 )
 
 NANO = 10**9
@@ -166,9 +167,7 @@ def sample_view(**changes: Any) -> InternalView:
                           forecast="about 1,300 (2.6% of the domain)"),
             column(
                 "mhi",
-                atoms=(AtomView("100", 0.041, 0.0402, 0.0407, 0.039, 0.0388),),
-                weighted_original=spread(bell(73.2, 15.0, 0, 100), 73.2, 15.0),
-                weighted_released=spread(bell(73.5, 14.1, 0, 100), 73.5, 14.1),
+                atoms=(AtomView("100", 0.041, 0.0402, 0.0407),),
             ),
             skewed_column("mdvis", 3.1, 40.0, expected_error=0.301, expected_low=0.262, expected_high=0.344, actual_error=0.391,
                           mean_absolute_error=1.12, partitioned=True, ks=0.187, wasserstein=0.55, forecast="about 0.9 (2.3% of "
@@ -188,70 +187,45 @@ def sample_view(**changes: Any) -> InternalView:
             RungView(2, ("income", "mdvis"), share(0.13, 0.015, 2000), 0.11, 0.002, 6, 6),
             RungView(4, ("income", "mhi", "mdvis", "outpdol"), share(0.271, 0.0193, 2000), 0.271, 0.002),
         ),
-        attacks=(
-            AttackView("singling out", "the attacker writes down conditions that only one record meets", share(0.0312, 0.0076,
-            2000),
-                       share(0.0294, 0.0074, 2000, 2819), 0.0011, ShareView(0.00185, -0.0087, 0.0124, 2000, 5638)),
-            AttackView("linking", "the attacker knows income and mhi from elsewhere and looks for mdvis", share(0.142, 0.0153,
-            2000),
-                       share(0.021, 0.0063, 2000, 2819), 0.0002, ShareView(0.1236, 0.107, 0.14, 2000, 5638), "mdvis"),
-            AttackView("guessing a value", "the attacker knows all columns but one", share(0.317, 0.029, 1000),
-                       share(0.311, 0.0287, 1000, 2819), 0.284, ShareView(0.0087, -0.051, 0.068, 1000, 5638), "outpdol"),
-        ),
-        map=(
-            MapPoint("rand-hie/1/r1", 0.198, 0.262, False),
-            MapPoint("rand-hie/2/r1", 0.214, 0.251, False),
-            MapPoint("rand-hie/2/r2", 0.231, 0.248, False),
-            MapPoint("rand-hie/3/r1", 0.205, 0.257, False),
-            MapPoint("rand-hie/4/r1", 0.255, 0.271, True),
-        ),
         correlations=CorrelationView(
             names,
             ((1.0, 0.112, 0.041, 0.083), (0.112, 1.0, -0.121, -0.094), (0.041, -0.121, 1.0, 0.512), (0.083, -0.094, 0.512, 1.0)),
             ((1.0, 0.101, 0.029, 0.064), (0.101, 1.0, -0.078, -0.071), (0.029, -0.078, 1.0, 0.337), (0.064, -0.071, 0.337, 1.0)),
         ),
         classes=ClassesView(
-            ("site", "female"), 12, 84, 469.8, 912, 5, ((1, 4, 0), (5, 49, 0), (50, 99, 1), (100, 199, 2), (200, 499, 4), (500,
-            999, 5)),
-            (("mdvis", 17), ("outpdol", 31)), 1 / 84, 1 / 91,
+            12, 84, 469.8, 912, ((1, 4, 0), (5, 49, 0), (50, 99, 1), (100, 199, 2), (200, 499, 4), (500, 999, 5)),
+            {"mdvis": 17, "outpdol": 31}, 1 / 84, 1 / 91, ("site", "female"), 5,
         ),
         has_weights=True,
         sample=SampleView(
             "weight",
-            (WeightedView("income", (8123.4, 9001.2, 4410.7, 7777.1, 11230.9), (8201.5, 9011.8, 4398.2, 7803.6, 11301.3)),),
-            5638, 23, 3.41, 71.3, 0.291,
+            {"income": WeightedPair(Weighted(8123.4, 9001.2, 4410.7, 7777.1, 11230.9),
+                                    Weighted(8201.5, 9011.8, 4398.2, 7803.6, 11301.3))},
+            PopulationRisk(5638, 23, 3.41, 71.3, 0.291),
         ),
-        discrimination=(
-            DiscriminationView("logistic regression", 0.0031, 0.25, 1.42, 4000, 11276),
-            DiscriminationView("gradient boosting", 0.0812, 0.25, 9.8, 4000, 11276),
-            DiscriminationView("classification tree", 0.231, 0.25, 21.3, 4000, 11276),
-        ),
-        predictions=(PredictionView("mdvis above 2", "random forest", 0.612, 0.684, 0.571, 3721, 1917),),
+        predictions=(PredictionView((Learned("random forest", 0.612, 0.684),), 0.571, 3721, 1917, "mdvis above 2"),),
         prediction_words="Trained on the first 66% of the records, tested on the rest",
         ties=(
             TieView("income", "income = wages + profits", 0, 5630),
             TieView("end-after-start", "start <= end", 3, 0),
         ),
         recomputed=(
-            RecomputedView("total", "wages + rents", 0.031, 214.2, 9120.4, 9131.9),
-            RecomputedView("band", "below 18: child; from 18: adult", changed=0.042),
-            RecomputedView("none", "a - b"),
+            RecomputedView(0.031, 214.2, 9120.4, 9131.9, name="total", words="wages + rents"),
+            RecomputedView(changed=0.042, name="band", words="below 18: child; from 18: adult"),
+            RecomputedView(name="none", words="a - b"),
         ),
         rows_out=5638,
         subgroups=(
             SubgroupsView(
                 "site",
-                ("mdvis", "outpdol"),
                 (
-                    SubgroupView("4", 412, 409, (2.81, 90.2), (2.64, 71.5), (0.412, 0.55),
-                                 ((2.79, 2.66), (91.3, 73.1)), (0.0231, 0.0342), (12.5, 9.65), (0.88, 21.3), (0.401, 0.561),
-                                 (8211.0, 8150.0), (0.387, 0.533)),
-                    SubgroupView("1", 5251, 5229, (2.88, 71.3), (2.9, 72.9), (0.101, 0.19),
-                                 ((2.86, 2.91), (70.2, 71.8)), (0.0017, 0.0025), (-13.5, -12.0), (0.51, 14.1), (0.11, 0.18),
-                                 (99120.0, 98511.0), (0.0991, 0.186)),
-                    SubgroupView("6", 7, 0, weights=(151.0, 0.0)),
+                    SubgroupView("4", 412, 409, {"mdvis": SubgroupColumn(2.81, 2.64, 0.412, 0.387),
+                                                 "outpdol": SubgroupColumn(90.2, 71.5, 0.55, 0.533)}),
+                    SubgroupView("1", 5251, 5229, {"mdvis": SubgroupColumn(2.88, 2.9, 0.101, 0.0991),
+                                                   "outpdol": SubgroupColumn(71.3, 72.9, 0.19, 0.186)}),
+                    SubgroupView("6", 7, 0, {}),
                 ),
-                (0.124, 0.22),
+                {"mdvis": 0.124, "outpdol": 0.22},
                 10,
             ),
         ),
@@ -274,12 +248,17 @@ def sample_view(**changes: Any) -> InternalView:
         ),
         criteria=(
             CriterionView("singling_out", "singling out by one column", share(0.0312, 0.0076, 2000), 0.0011,
-                          share(0.0294, 0.0074, 2000), ShareView(0.00185, 0.0, 0.0124, 2000, None)),
+                          share(0.0294, 0.0074, 2000), ShareView(0.00185, 0.0, 0.0124, 2000, None),
+                          words="the attacker writes down conditions that only one record meets"),
             CriterionView("singling_out", "singling out by several columns", ShareView(0.0, 0.0, 1.0, 0, None), 0.0012,
                           ShareView(0.0, 0.0, 1.0, 0, None), ShareView(0.0, 0.0, 1.0, 0, None)),
             CriterionView("linkability", "linking", share(0.142, 0.0153, 2000), 0.0002, share(0.021, 0.0063, 2000),
-                          ShareView(0.1236, 0.107, 0.14, 2000, 5638), ShareView(0.119, 0.113, 0.1271, 10000, None), 0.1271, 0.15),
+                          ShareView(0.1236, 0.107, 0.14, 2000, 5638), ShareView(0.119, 0.113, 0.1271, 10000, None), 0.1271, 0.15,
+                          worst="mdvis", words="the attacker knows income and mhi from elsewhere and looks for mdvis"),
             CriterionView("linkability", "record linkage", share(0.271, 0.0193, 2000), 1 / 5638),
+            CriterionView("inference", "inferring mdvis", share(0.317, 0.029, 1000), 0.284, share(0.311, 0.0287, 1000),
+                          ShareView(0.0087, -0.051, 0.068, 1000, 5638),
+                          words="the attacker knows all columns but one"),
         ),
     )  # fmt: skip
     return dataclasses.replace(view, **changes)
@@ -288,8 +267,8 @@ def sample_view(**changes: Any) -> InternalView:
 def empty_view(**changes: Any) -> InternalView:
     """A release of which nothing could be measured."""
     nothing: dict[str, Any] = dict.fromkeys(
-        ("gates", "decide", "warnings", "columns", "attacks", "map", "discrimination", "predictions", "ladders",
-        "ladder_words", "wider", "subgroups", "ties", "recomputed", "criteria", "linkage_ladder"), ()
+        ("gates", "decide", "warnings", "columns", "predictions", "ladders", "ladder_words", "wider", "subgroups", "ties",
+        "recomputed", "criteria", "linkage_ladder"), ()
     )  # fmt: skip
     nothing |= dict.fromkeys(("correlations", "classes", "suppression", "budget", "linkage", "sse_paper", "sample"))
     nothing["has_weights"] = False

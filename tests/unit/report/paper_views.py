@@ -9,11 +9,13 @@ from release_pipeline.policy.assessment import Assessment
 from release_pipeline.report.about import About, Contact, ContributorView, Coverage, Licence, Publisher
 from release_pipeline.report.card import ColumnView, LevelView, Looks, SwappedView, TableView
 from release_pipeline.report.internal_view import (
-    AttackView,
     ClaimView,
     ClassesView,
+    CriterionView,
+    Difference,
     GateView,
     NearView,
+    PopulationRisk,
     RungView,
     SampleView,
     ShareView,
@@ -46,10 +48,10 @@ SHARE = ShareView(0.27, 0.25, 0.29, 1000, 5638)
 LOW = ShareView(0.02, 0.0, 0.05, 1000, 5638)
 NONE_TRIED = ShareView(0.0, 0.0, 1.0, 0, None)
 ATTACKS = (
-    AttackView("singling out by one column", "", NONE_TRIED, NONE_TRIED, 0.003, NONE_TRIED),
-    AttackView("singling out by several columns", "", SHARE, LOW, 0.06, SHARE),
-    AttackView("linking", "", LOW, LOW, 0.01, LOW),
-    AttackView("inferring income", "", SHARE, LOW, 0.1, SHARE),
+    CriterionView("singling_out", "singling out by one column", NONE_TRIED, 0.003, NONE_TRIED, NONE_TRIED),
+    CriterionView("singling_out", "singling out by several columns", SHARE, 0.06, LOW, SHARE),
+    CriterionView("linkability", "linking", LOW, 0.01, LOW, LOW),
+    CriterionView("inference", "inferring income", SHARE, 0.1, LOW, SHARE),
 )
 
 
@@ -63,15 +65,15 @@ def columns_of(done: str, **changes: Any) -> tuple[ColumnView, ...]:
 
 def internal_view(**changes: Any) -> Any:
     """What the reviewers see, with every attack and group."""
-    classes = ClassesView(("site",), 12, 7, 40.0, 90, 5, ((7, 90, 12),), (("ill", 2),), 0.14, 0.14)
+    classes = ClassesView(12, 7, 40.0, 90, ((7, 90, 12),), {"ill": 2}, 0.14, 0.14, ("site",), 5)
     many: dict[str, Any] = {
-        "attacks": ATTACKS,
+        "criteria": ATTACKS,
         "classes": classes,
         "linkage": SHARE,
         "linkage_chance": 0.001,
         "linkage_ladder": (RungView(0, (), SHARE, 0.5, 0.001), RungView(2, ("income", "rent"), SHARE, 0.5, 0.04)),
-        "sample": SampleView("weight", (), 100, 9, 3.5, 0.01, 0.2),
-        "subgroups": (SubgroupsView("sex", (), (), (), 10),),
+        "sample": SampleView("weight", {}, PopulationRisk(100, 9, 3.5, 0.01, 0.2)),
+        "subgroups": (SubgroupsView("sex", (), {}, 10),),
     }
     view = internal_views.sample_view(**many | changes)
     if not view.columns:
@@ -132,10 +134,10 @@ MDAV = dict[str, Any](
     epsilon=None,
     columns=(*columns_of("centroid", epsilon=None, noise=None), ColumnView("age", "quasi", "generalise", "string", "needed")),
 )
-NEAR = ClaimView("", SHARE, LOW, 0.1, (0.25, 0.2, 0.3))
+NEAR = ClaimView("", SHARE, LOW, 0.1, Difference(0.25, 0.2, 0.3))
 EMPTY = internal_view(
-    attacks=(), classes=None, linkage=None, linkage_ladder=(), sample=None, subgroups=(), columns=(), gates=(), decide=(),
-    nearest=NearView(("site",), SHARE, LOW, (0.2, 0.1, 0.3), 1.0, 2.0, (), NEAR),
+    criteria=(), classes=None, linkage=None, linkage_ladder=(), sample=None, subgroups=(), columns=(), gates=(), decide=(),
+    nearest=NearView(("site",), SHARE, LOW, Difference(0.2, 0.1, 0.3), 1.0, 2.0, (), NEAR),
 )  # fmt: skip
 FAILED = (GateView("singling out beyond the control", 0.3, 0.1, False, False, "simulated"),)
 WITHDRAWN = WithdrawalView("olga", "2026-11-20T12:00:00+00:00", "a table was wrong")

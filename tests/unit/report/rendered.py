@@ -8,14 +8,12 @@ from functools import cache
 
 from release_pipeline.privacy.catalogue import METHODS
 from release_pipeline.report.card import LevelView, Looks, TableView
-from release_pipeline.report.exploring import render_exploration
 from release_pipeline.report.internal import render_internal
 from release_pipeline.report.papers import render_papers
 from release_pipeline.report.public import render_card_html
 from release_pipeline.report.view import PackageView
-from tests.unit.report import explorations, internal_views, paper_views, test_standards, test_synthetic, views
+from tests.unit.report import internal_views, paper_views, test_standards, test_synthetic, views
 
-EXPLORED = ("usual", "refused", "targets")  # of the documents of `explorations`
 TABLE = TableView(
     name="sex",
     file="tables/sex.csv",
@@ -81,13 +79,7 @@ def list_papers() -> Iterator[tuple[str, Callable[[], str]]]:
             yield f"paper {name.partition('.')[0]}", lambda name=name: render_papers(view)[name]
 
 
-def list_others() -> Iterator[tuple[str, Callable[[], str]]]:
-    """Settings side by side."""
-    for name in EXPLORED:
-        yield f"explore, {name}", lambda name=name: render_exploration(explorations.read(name))
-
-
-PAGES: dict[str, Callable[[], str]] = dict([*list_cards(), *list_reports(), *list_papers(), *list_others()])
+PAGES: dict[str, Callable[[], str]] = dict([*list_cards(), *list_reports(), *list_papers()])
 
 
 @cache

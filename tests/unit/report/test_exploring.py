@@ -1,27 +1,11 @@
-"""Settings that were tried, as a table: the same cells in lines and on the page, where texts stay texts."""
+"""Settings that were tried, as a table in lines."""
 
 from __future__ import annotations
 
-import dataclasses
-import html
-import re
-
 import pytest
 
-from release_pipeline.policy.documents import to_json
-from release_pipeline.report.exploring import (
-    describe_exploration,
-    render_exploration,
-    tabulate,
-)
-from tests.unit.report.explorations import DOCUMENTS, make_document, read
-
-ODD = "</script><script>alert('1')</script><!-- \" onload=\"x & {{ 7 }}"
-
-
-def text_of(page: str) -> str:
-    """What a reader sees."""
-    return " ".join(html.unescape(re.sub(r"<style>.*?</style>|<[^>]*>", " ", page, flags=re.S)).split())
+from release_pipeline.report.exploring import describe_exploration, tabulate
+from tests.unit.report.explorations import DOCUMENTS, read
 
 
 def test_a_row_is_a_setting() -> None:
@@ -39,28 +23,12 @@ def test_a_row_is_a_setting() -> None:
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_lines_and_page_have_the_same_cells(name: str) -> None:
-    """Every cell of the table, every warning and every refusal; no script, and nothing from elsewhere."""
+def test_lines_have_every_cell(name: str) -> None:
+    """Every cell of the table, every warning and every refusal."""
     document = read(name)
-    page, lines = render_exploration(document), "\n".join(describe_exploration(document, every=True))
-    seen = text_of(page)
+    lines = "\n".join(describe_exploration(document, every=True))
     table = tabulate(document)
     for cell in (cell for row in table.rows for cell in (*table.head, *row)):
         assert cell in lines
-        assert cell in seen
     for words in (*document["warnings"], *(one["why"] for one in document["refused"])):
         assert words in lines
-        assert words in seen
-    assert ("made-up table" in seen) == (name == "shape")
-    assert "<script" not in page
-    assert not re.search(r"(?:src|href)=|url\(", page)
-    assert render_exploration(document) == page
-
-
-def test_texts_stay_texts() -> None:
-    """Whatever a policy calls its columns, and a file its name."""
-    document = make_document((ODD, "b"), on_words=ODD, warnings=(ODD,))
-    page = render_exploration(to_json(dataclasses.replace(document, policy=ODD)))
-    assert "<script" not in page
-    assert 'onload="x' not in page
-    assert text_of(page).count("alert('1')") >= 5

@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pycanon import anonymity
-from sklearn.linear_model import LogisticRegression
 
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.privacy.noise import noise_stream
-from release_pipeline.stages.measures.discrimination import REGRESSION, TREE, tell_apart
 from release_pipeline.stages.measures.groups import journalist_risk, measure_groups
 
 STREAM = noise_stream(bytes(32), "test")
@@ -85,17 +83,3 @@ def test_the_journalist_counts_whom_a_record_can_be_of(
         for row in rows
     )
     assert journalist_risk(table(rows), table(list(everybody)), table(rows).column_names) == pytest.approx(1 / fewest)
-
-
-def test_pmse_equals_scikit_learns_scores() -> None:
-    """The mean square of LogisticRegression's own scores around the share, on the same scaled columns."""
-    rng = np.random.default_rng(1)
-    x, y = rng.normal(size=(300, 3)), rng.normal(0.4, 1.2, size=(200, 3))
-    both = np.concatenate([x, y])
-    scaled = (both - both.mean(axis=0)) / both.std(axis=0)
-    which = np.repeat([0, 1], [300, 200])
-    scores = LogisticRegression(C=np.inf, max_iter=1000, tol=1e-8).fit(scaled, which).predict_proba(scaled)[:, 1]
-    regression, tree = tell_apart(x, y, seed=1, stream=STREAM)
-    assert (regression.model, tree.model) == (REGRESSION, TREE)
-    assert regression.pmse == pytest.approx(np.mean((scores - 0.4) ** 2), rel=1e-3)
-    assert regression.by_chance == pytest.approx(3 * 0.6 * 0.4 / 500)
