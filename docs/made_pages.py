@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from release_pipeline.cli.commands import PROGRAM
-from release_pipeline.cli.program import cli
+from release_pipeline.apps.cli.commands import PROGRAM
+from release_pipeline.apps.cli.program import cli
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

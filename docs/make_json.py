@@ -18,20 +18,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from release_pipeline.cli import main as command
-from release_pipeline.cli.failure import FailureDocument
-from release_pipeline.flow.alerts.alert import Alert
-from release_pipeline.flow.alerts.look import preview
-from release_pipeline.flow.claims import ClaimsDocument
-from release_pipeline.flow.exploring.document import ExploreDocument
-from release_pipeline.flow.site import Site
-from release_pipeline.flow.status.check import CheckDocument, InvalidDocument
-from release_pipeline.flow.status.health import HealthDocument
-from release_pipeline.flow.status.ledger_document import LedgerDocument
-from release_pipeline.flow.status.overview import StatusDocument
-from release_pipeline.flow.status.run import RunDocument
-from release_pipeline.policy.documents import to_json
-from release_pipeline.policy.schemas import make_object
+from release_pipeline.apps.cli import main as command
+from release_pipeline.apps.cli.program import FailureDocument
+from release_pipeline.explore.document import ExploreDocument
+from release_pipeline.ledger.account import LedgerDocument
+from release_pipeline.operate.alerts.look import preview
+from release_pipeline.operate.alerts.matters import Alert
+from release_pipeline.operate.health import HealthDocument
+from release_pipeline.operate.overview import StatusDocument
+from release_pipeline.operate.run import RunDocument
+from release_pipeline.pipeline.check import CheckDocument, InvalidDocument
+from release_pipeline.pipeline.claims import ClaimsDocument
+from release_pipeline.policy.documents import make_object, to_json
+from release_pipeline.store.site import Site
 from release_pipeline.verify import VerificationView
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -193,7 +193,7 @@ _PRESS = (
 def _desk(home: Path) -> Iterator[dict[str, str]]:
     """The link of each person, while the desk of a demo is open."""
     port = _free_port()
-    command = [sys.executable, "-m", "release_pipeline.cli", "desk", "--home", str(home), "--demo", "--port", str(port)]
+    command = [sys.executable, "-m", "release_pipeline.apps.cli", "desk", "--home", str(home), "--demo", "--port", str(port)]
     with tempfile.TemporaryFile("w+") as printed, _process(command, printed):
         _wait(f"http://127.0.0.1:{port}/alive")
         said = ""

@@ -21,13 +21,12 @@ from statistics import NormalDist
 import numpy as np
 
 from experiments.papers.tables import Numbers, draw_normal, find_data, read_table
-from release_pipeline.flow.demo import find_demo_data
-from release_pipeline.privacy import Grid, mask_column
-from release_pipeline.privacy.distributions import find_gap, share_at
-from release_pipeline.privacy.grid import Number
-from release_pipeline.privacy.noise import SECRET_BYTES
-from release_pipeline.privacy.tally import Tally
-from release_pipeline.privacy.utility import column_error
+from release_pipeline.mechanisms import Grid, mask_column
+from release_pipeline.mechanisms.basis.grid import Number
+from release_pipeline.mechanisms.basis.tally import Tally
+from release_pipeline.mechanisms.basis.utility import column_error, find_gap, share_at
+from release_pipeline.mechanisms.noise import SECRET_BYTES
+from release_pipeline.operate.demo import find_demo_data
 
 SECRETS, EPSILON, K, RECORDS = 20, "0.5", 50, 30_000
 METHODS = (

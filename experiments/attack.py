@@ -37,11 +37,11 @@ import numpy as np
 import numpy.typing as npt
 
 from experiments.papers.reporting import write_rows
-from release_pipeline.privacy import Epsilon, Grid, noise_stream
-from release_pipeline.privacy.methods import Statistics, add_noise, compute_statistics
-from release_pipeline.privacy.noise import SECRET_BYTES, shuffled_positions
-from release_pipeline.privacy.shares import bound_share
-from release_pipeline.privacy.vectors import Insensitive, Order, Statistic, VectorScope, compute_vectors
+from release_pipeline.mechanisms import Epsilon, Grid, noise_stream
+from release_pipeline.mechanisms.basis.samples import bound_share
+from release_pipeline.mechanisms.columns.methods import Statistics, add_noise, compute_statistics
+from release_pipeline.mechanisms.noise import SECRET_BYTES, shuffled_positions
+from release_pipeline.mechanisms.vectors.vectors import Insensitive, Order, Statistic, VectorScope, compute_vectors
 
 SECRETS = 4000
 DOUBT = 0.001  # of both bounds together

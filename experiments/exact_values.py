@@ -28,11 +28,11 @@ import numpy as np
 import numpy.typing as npt
 
 from experiments.papers.reporting import write_rows
-from release_pipeline.flow.demo import find_demo_data, find_demo_policy
+from release_pipeline.mechanisms.columns.methods import Statistics, add_noise, compute_statistics
+from release_pipeline.mechanisms.noise import SECRET_BYTES
+from release_pipeline.operate.demo import find_demo_data, find_demo_policy
 from release_pipeline.policy import Policy
-from release_pipeline.policy.load import load_policy
-from release_pipeline.privacy.methods import Statistics, add_noise, compute_statistics
-from release_pipeline.privacy.noise import SECRET_BYTES
+from release_pipeline.policy.loading.load import load_policy
 
 SECRETS = 20
 ON_GRID = 1e-6  # of a step: what a float may be off

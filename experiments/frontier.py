@@ -37,17 +37,16 @@ import pandas as pd
 import pyarrow as pa
 from scipy.stats import spearmanr
 
+from release_pipeline.audit.audit import attack_without_control
+from release_pipeline.audit.linkage import measure_ladder
+from release_pipeline.audit.models import measure_ranking
 from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.masking import find_strategy
+from release_pipeline.mechanisms.basis.tally import Tally
+from release_pipeline.mechanisms.basis.utility import find_gap
+from release_pipeline.mechanisms.noise import noise_stream
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.privacy.distributions import find_gap
-from release_pipeline.privacy.noise import noise_stream
-from release_pipeline.privacy.tally import Tally
-from release_pipeline.stages.audit_synthetic import attack_without_control
-from release_pipeline.stages.column_table import load_table
-from release_pipeline.stages.compared import read_tables, read_with
-from release_pipeline.stages.measures.linkage import measure_ladder
-from release_pipeline.stages.measures.prediction import measure_ranking
-from release_pipeline.stages.strategies import find_strategy
+from release_pipeline.rows.columns import load_table, read_tables, read_with
 
 Domain = tuple[str, str, str]  # least, greatest, grid
 METHODS = {

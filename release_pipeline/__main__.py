@@ -2,6 +2,6 @@
 
 import sys
 
-from release_pipeline.cli.program import main
+from release_pipeline.apps.cli.program import main
 
 sys.exit(main())

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Sign what you were asked to review, on a machine of your own, offline: python sign.py BUNDLE.zip --key FILE
 
 BUNDLE.zip comes from `release-pipeline review export`. What it says of itself is not believed: the hash that is signed is
@@ -60,6 +59,8 @@ from release_pipeline.verify import (
     verify_signature,
     verify_statement,
 )
+
+#!/usr/bin/env python3
 
 # --- Signing --------------------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Check a published package or an auditor's dossier, offline: python verify.py [PATH] [--officer FINGERPRINT]
 
 PATH is a folder or a zip file of one; without it, the folder that this file lies in. This file alone does it: Python 3.9 or later
@@ -36,8 +35,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Annotated, Any, TypedDict
 
-if TYPE_CHECKING:  # Python 3.9 has none
+if TYPE_CHECKING:
     from typing import TypeAlias
+
+
+#!/usr/bin/env python3
 
 _UTC = timezone.utc  # noqa: UP017  Python 3.9 has no datetime.UTC
 

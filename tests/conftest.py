@@ -43,7 +43,7 @@ TESTS = Path(__file__).parent
 LONG = (TESTS / "long.txt").read_text().split()
 FIRST = ("test_release_flow", "test_dagster_release", "test_attacks", *LONG)  # so that no worker has one by itself at the end
 ABSENT = "absent"  # in the place of the folder of reference data
-COMPILED = ("release_pipeline.privacy.cuts.mondrian",)  # examples in docstrings that wait for a compiler
+COMPILED = ("release_pipeline.mechanisms.clusters.cuts.mondrian",)  # examples in docstrings that wait for a compiler
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

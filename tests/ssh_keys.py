@@ -8,8 +8,8 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.sign import Signer
+from release_pipeline.trust.keys import PrivateKey
 from release_pipeline.verify import SSH_NAMESPACE, armor_ssh, pack_ssh
 
 

@@ -20,13 +20,13 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from experiments.benchmarks import measuring
-from release_pipeline.privacy import discrete_laplace, mdav, noise_stream, order_clusters
-from release_pipeline.privacy.methods import mask_column
-from release_pipeline.privacy.noise import discrete_gaussian
-from release_pipeline.privacy.risk import record_linkage
-from release_pipeline.privacy.unclaimed import make_random
-from release_pipeline.privacy.whole_table import Column, TableBudget, make_design, measure_table, synthesise
-from release_pipeline.privacy.whole_table.measure import CountedArrays
+from release_pipeline.mechanisms import discrete_laplace, mdav, noise_stream, order_clusters
+from release_pipeline.mechanisms.columns.methods import mask_column
+from release_pipeline.mechanisms.noise import discrete_gaussian
+from release_pipeline.mechanisms.noise.unclaimed import make_random
+from release_pipeline.mechanisms.risk.risk import record_linkage
+from release_pipeline.mechanisms.whole_table import Column, TableBudget, make_design, measure_table, synthesise
+from release_pipeline.mechanisms.whole_table.measure import CountedArrays
 
 SECRET = bytes(32)
 COLUMNS, WIDTH, TRIED = 4, 10**8, 2_000

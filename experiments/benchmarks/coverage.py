@@ -27,17 +27,15 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.analyst import Interval, Moments, NoHonestAnswer, Release, read_release
-from release_pipeline.analyst.counts import COUNTS, MISSING
-from release_pipeline.analyst.pairs import CELLS_HEADER, PAIRS, PAIRS_HEADER
-from release_pipeline.flow.demo import find_demo_data
-from release_pipeline.privacy.budget import NANO
-from release_pipeline.privacy.by_value.noise_laws import name_noise
-from release_pipeline.privacy.concentrated import rho_within
-from release_pipeline.privacy.grid import Grid, IntArray
-from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
-from release_pipeline.privacy.unclaimed import make_random
-from release_pipeline.privacy.whole_table import Column, Design, Measured, TableBudget, make_design, measure_table, synthesise
-from release_pipeline.privacy.whole_table.measure import CountedArrays
+from release_pipeline.analyst.counts import CELLS_HEADER, COUNTS, MISSING, PAIRS, PAIRS_HEADER
+from release_pipeline.mechanisms.accounting.budget import NANO, rho_within
+from release_pipeline.mechanisms.basis.grid import Grid, IntArray
+from release_pipeline.mechanisms.by_value.noise_laws import name_noise
+from release_pipeline.mechanisms.noise import Context, NoiseStream, noise_stream
+from release_pipeline.mechanisms.noise.unclaimed import make_random
+from release_pipeline.mechanisms.whole_table import Column, Design, Measured, TableBudget, make_design, measure_table, synthesise
+from release_pipeline.mechanisms.whole_table.measure import CountedArrays
+from release_pipeline.operate.demo import find_demo_data
 
 RECORDS, EPSILON, DELTA = 2_000, "3", "0.000001"
 DEFINITIONS = ("dp", "zcdp")

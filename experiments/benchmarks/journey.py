@@ -96,8 +96,8 @@ def run_stages(home: Path, stages: tuple[str, ...] = ALL) -> Journey:
 
 def appoint(home: Path) -> None:
     """People with keys of their own, in the site's folder, and a policy and caps that the officer has approved."""
-    from release_pipeline.flow.site import find_site
-    from release_pipeline.flow.trust import approvals, keys, members
+    from release_pipeline.store.site import find_site
+    from release_pipeline.trust import approvals, keys, members
 
     site = find_site(home)
     for name, role in _ROLES.items():
@@ -109,14 +109,14 @@ def appoint(home: Path) -> None:
 
 
 def _read_key(home: Path, name: str) -> Any:
-    from release_pipeline.flow.trust import keys
+    from release_pipeline.trust import keys
 
     return keys.read_key(home / name)
 
 
 def _stages_here(meter: _Meter, home: Path, stages: list[str]) -> None:
     def load() -> Any:
-        from release_pipeline.flow import opening
+        from release_pipeline.pipeline import opening
 
         return opening
 
@@ -128,25 +128,25 @@ def _stages_here(meter: _Meter, home: Path, stages: list[str]) -> None:
             raise RuntimeError("the candidate is not whole.")
 
     def open_flow() -> Any:
-        from release_pipeline.flow.site import find_site
+        from release_pipeline.store.site import find_site
 
         site = find_site(home)
         [file] = site.policy_files()
         return opening.open_release(site, file.stem, None)
 
     def approve() -> None:
-        from release_pipeline.flow.trust.approvals import approve_candidate
+        from release_pipeline.trust.approvals import approve_candidate
 
         for name in ("ben", "cleo"):
             approve_candidate(flow.site, flow.id, key=_read_key(home, name))
 
     def publish() -> None:
-        from release_pipeline.flow.publication.publish import publish
+        from release_pipeline.publish.publish import publish
 
         publish(flow.site, flow.id, key=_read_key(home, "robot"))
 
     def verify() -> None:
-        from release_pipeline.flow.publication.verification import verify
+        from release_pipeline.publish.verification import verify
 
         if failed := [finding for finding in verify(flow.site.package(str(flow.id))) if finding.level == "FAIL"]:
             raise RuntimeError(f"the package is not verified: {failed}")

@@ -16,9 +16,9 @@ import pandas as pd
 from experiments.papers.reporting import OURS, Claim, mean_runs, pick, write_best
 from experiments.papers.runs import Setting
 from experiments.papers.tables import COLUMNS, Source, read_source
-from release_pipeline.privacy import Epsilon
-from release_pipeline.privacy.methods import add_noise, compute_statistics, mask_column
-from release_pipeline.privacy.utility import column_error
+from release_pipeline.mechanisms import Epsilon
+from release_pipeline.mechanisms.basis.utility import column_error
+from release_pipeline.mechanisms.columns.methods import add_noise, compute_statistics, mask_column
 
 KIND = "by value"
 SUMS_KS = {

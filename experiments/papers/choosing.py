@@ -29,13 +29,12 @@ import pandas as pd
 from experiments.papers.reporting import OURS, Chapter, Claim, average_logs, divide, mean_runs, pick, write_table
 from experiments.papers.runs import Setting
 from experiments.papers.tables import COLUMNS, KEY, Numbers, Source, read_source
-from release_pipeline.privacy import Epsilon, noise_stream
-from release_pipeline.privacy.concentrated import epsilon_of, rho_within
-from release_pipeline.privacy.distributions import find_gap
-from release_pipeline.privacy.methods import mask_column
-from release_pipeline.privacy.noise import shuffled_positions
-from release_pipeline.privacy.tally import Tally
-from release_pipeline.privacy.utility import column_error
+from release_pipeline.mechanisms import Epsilon, noise_stream
+from release_pipeline.mechanisms.accounting.budget import epsilon_of, rho_within
+from release_pipeline.mechanisms.basis.tally import Tally
+from release_pipeline.mechanisms.basis.utility import column_error, find_gap
+from release_pipeline.mechanisms.columns.methods import mask_column
+from release_pipeline.mechanisms.noise import shuffled_positions
 
 KIND, MANY = "columns", "many"
 TABLES = {**COLUMNS, "adult": ("age", "capital_gain", "capital_loss", "hours_per_week", "fnlwgt")}

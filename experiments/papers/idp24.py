@@ -49,9 +49,9 @@ from experiments.papers.reporting import (
 )
 from experiments.papers.runs import Setting
 from experiments.papers.tables import CENSUS, COLUMNS, Numbers, Source, read_source
-from release_pipeline.privacy.risk import record_linkage
-from release_pipeline.privacy.utility import sse_paper
-from release_pipeline.stages.measures.prediction import measure_forest
+from release_pipeline.audit.models import measure_forest
+from release_pipeline.mechanisms.basis.utility import sse_paper
+from release_pipeline.mechanisms.risk.risk import record_linkage
 
 METHODS = ("laplace", "dp-um", "idp-ls", "idp-cbls")
 TABLES = ("census", "wine")

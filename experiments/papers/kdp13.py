@@ -40,12 +40,12 @@ from experiments.papers.masking import (
 from experiments.papers.reporting import OURS, Chapter, Claim, divide, divide_ends, pick, spread_out, write_table
 from experiments.papers.runs import RUN, Setting
 from experiments.papers.tables import Numbers, Source, read_source
-from release_pipeline.privacy import Epsilon
-from release_pipeline.privacy.methods import Statistics, add_noise
-from release_pipeline.privacy.noise import Context
-from release_pipeline.privacy.risk import record_linkage
-from release_pipeline.privacy.utility import sse_paper
-from release_pipeline.privacy.vectors import Insensitive, Order, VectorScope, compute_vectors
+from release_pipeline.mechanisms import Epsilon
+from release_pipeline.mechanisms.basis.utility import sse_paper
+from release_pipeline.mechanisms.columns.methods import Statistics, add_noise
+from release_pipeline.mechanisms.noise import Context
+from release_pipeline.mechanisms.risk.risk import record_linkage
+from release_pipeline.mechanisms.vectors.vectors import Insensitive, Order, VectorScope, compute_vectors
 
 COLUMNS = ("FICA", "FEDTAX", "INTVAL", "POTHVAL")
 KS = (2, 3, 5, 7, 10, 15, 20, 25, 35, 50, 75, 100)

@@ -43,17 +43,17 @@ import pandas as pd
 from experiments.papers.reporting import OURS, Chapter, Claim, divide, divide_steps, pick, spread_out, write_table
 from experiments.papers.runs import RUN, Setting
 from experiments.papers.tables import Numbers, draw_normal, read_hierarchy, read_table
-from release_pipeline.privacy import Epsilon, Grid, Hierarchy
-from release_pipeline.privacy.class_noise import (
+from release_pipeline.mechanisms import Epsilon, Grid, Hierarchy
+from release_pipeline.mechanisms.clusters.cuts import Cuts, cut_classes
+from release_pipeline.mechanisms.clusters.lattice import Generalisation, search_lattice
+from release_pipeline.mechanisms.columns.class_noise import (
     add_class_noise,
     class_diameters,
     class_ends,
     class_scales,
     expect_relative_errors,
 )
-from release_pipeline.privacy.cuts import Cuts, cut_classes
-from release_pipeline.privacy.lattice import Generalisation, search_lattice
-from release_pipeline.privacy.standing_out import confidence_widths, find_exposed, find_small_classes
+from release_pipeline.mechanisms.risk.standing_out import confidence_widths, find_exposed, find_small_classes
 
 QUASI = ("age", "sex", "race", "marital_status")
 AGE_LEVELS, OLDEST = (2, 4, 8), 99  # years that a label of each level stands for: the paper's Table I

@@ -11,10 +11,10 @@ import numpy as np
 
 from experiments.papers.tables import Numbers, Source
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy import Epsilon, mdav, order_clusters
-from release_pipeline.privacy.grid import IntArray
-from release_pipeline.privacy.methods import Claim, Statistics, add_noise, compute_statistics
-from release_pipeline.privacy.noise import Context
+from release_pipeline.mechanisms import Epsilon, mdav, order_clusters
+from release_pipeline.mechanisms.basis.grid import IntArray
+from release_pipeline.mechanisms.columns.methods import Claim, Statistics, add_noise, compute_statistics
+from release_pipeline.mechanisms.noise import Context
 
 TRIES, NEAR, AIM = 12, 0.999, 0.9998  # aimed at a little below the share, and taken from 0.999 of it
 KNOWN = bytes(32)  # the order of ties: all runs of a setting have the same clusters

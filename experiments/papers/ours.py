@@ -46,9 +46,9 @@ from experiments.papers.masking import (
 from experiments.papers.reporting import OURS, Chapter, Claim, divide, pick, take_best, write_best, write_table
 from experiments.papers.runs import RUN, Setting
 from experiments.papers.tables import MADE_UP_RECORDS, Source, make_up, read_source
-from release_pipeline.privacy import Epsilon
-from release_pipeline.privacy.methods import Statistics
-from release_pipeline.privacy.vectors import Insensitive, Order, compute_vectors
+from release_pipeline.mechanisms import Epsilon
+from release_pipeline.mechanisms.columns.methods import Statistics
+from release_pipeline.mechanisms.vectors.vectors import Insensitive, Order, compute_vectors
 
 MADE_UP = "made up"
 KS = {

@@ -50,13 +50,12 @@ from experiments.papers.masking import (
 from experiments.papers.reporting import OURS, Chapter, Claim, divide, pick, show, write_rows, write_table
 from experiments.papers.runs import Setting
 from experiments.papers.tables import MADE_UP_RECORDS, Numbers, Source, make_up
-from release_pipeline.privacy import Epsilon, Grid
-from release_pipeline.privacy.clusters import cut_ranks, rank_clusters
-from release_pipeline.privacy.grid import IntArray
-from release_pipeline.privacy.methods import Statistics, compute_statistics
-from release_pipeline.privacy.noise import noise_stream
-from release_pipeline.privacy.partition import draw_parts
-from release_pipeline.privacy.vectors import Insensitive, Order, compute_vectors
+from release_pipeline.mechanisms import Epsilon, Grid
+from release_pipeline.mechanisms.basis.grid import IntArray
+from release_pipeline.mechanisms.clusters.rank import cut_ranks, draw_parts, rank_clusters
+from release_pipeline.mechanisms.columns.methods import Statistics, compute_statistics
+from release_pipeline.mechanisms.noise import noise_stream
+from release_pipeline.mechanisms.vectors.vectors import Insensitive, Order, compute_vectors
 
 PARTS = (1, 2, 5, 10, 20, 50, 100)
 RANK = {  # of k 25, scope column

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from release_pipeline.privacy.noise import SECRET_BYTES
+from release_pipeline.mechanisms.noise import SECRET_BYTES
 
 Field: TypeAlias = "str | int"
 Progress: TypeAlias = Callable[[str], object]

@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import SourceError, WrongUsage
-from release_pipeline.privacy import Grid, Hierarchy, noise_stream
-from release_pipeline.privacy.utility import column_error
-from release_pipeline.privacy.vectors import quantise_columns
+from release_pipeline.mechanisms import Grid, Hierarchy, noise_stream
+from release_pipeline.mechanisms.basis.utility import column_error
+from release_pipeline.mechanisms.vectors.vectors import quantise_columns
 
 VARIABLE = "RELEASE_PIPELINE_REFERENCE_DATA"
 KEY = bytes(range(32))  # of made-up numbers: the same in every run

@@ -34,20 +34,19 @@ import numpy as np
 from experiments.benchmarks.measuring import ROOT, print_machine
 from experiments.papers.tables import KEY, VARIABLE, find_data
 from experiments.peers.synthetic import WHOLE, Whole, compare, read_whole
-from release_pipeline.privacy import noise_stream
-from release_pipeline.privacy.budget import NANO
-from release_pipeline.privacy.concentrated import rho_within
-from release_pipeline.privacy.grid import FloatArray, IntArray
-from release_pipeline.privacy.unclaimed import Random, make_random
-from release_pipeline.privacy.whole_table import Measured, TableBudget, make_design, measure_table, synthesise
-from release_pipeline.privacy.whole_table.cells import count_valued, group_cells
-from release_pipeline.privacy.whole_table.cuts import OUTER_LEVELS
-from release_pipeline.privacy.whole_table.design import deviation
-from release_pipeline.privacy.whole_table.links import Link, link_columns
-from release_pipeline.privacy.whole_table.measure import CountedArrays, hold_records
-from release_pipeline.privacy.whole_table.placing import Placing
-from release_pipeline.privacy.whole_table.pool import Linked
-from release_pipeline.privacy.whole_table.scores import MOST_ROWS, Law, Scores
+from release_pipeline.mechanisms import noise_stream
+from release_pipeline.mechanisms.accounting.budget import NANO, rho_within
+from release_pipeline.mechanisms.basis.grid import FloatArray, IntArray
+from release_pipeline.mechanisms.noise.unclaimed import Random, make_random
+from release_pipeline.mechanisms.whole_table import Measured, TableBudget, make_design, measure_table, synthesise
+from release_pipeline.mechanisms.whole_table.cells import count_valued, group_cells
+from release_pipeline.mechanisms.whole_table.cuts import OUTER_LEVELS
+from release_pipeline.mechanisms.whole_table.design import deviation
+from release_pipeline.mechanisms.whole_table.links import Link, link_columns
+from release_pipeline.mechanisms.whole_table.measure import CountedArrays, hold_records
+from release_pipeline.mechanisms.whole_table.pool import Linked
+from release_pipeline.mechanisms.whole_table.rows import Placing
+from release_pipeline.mechanisms.whole_table.scores import MOST_ROWS, Law, Scores
 
 INTERPRETER = "RELEASE_PIPELINE_PEERS"
 PACKAGES = ("mbi==2.0.0", "jax")

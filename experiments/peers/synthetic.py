@@ -6,7 +6,7 @@ the statsmodels wheel; census and wine are as everywhere here. Domains are what 
 What is measured, of any table of the same entries:
 
 - `pairs`, `triples`: total variation distance of the tables of two and of three columns, in at most 12 groups a
-  column (`stages.measures.structure`);
+  column (`audit.structure`);
 - `spearman`: of the columns that have an order, how far rank correlations are off, mean over pairs;
 - `group_means`: the median of how far means are off, relative to the true ones, of every number by every category that a
   twentieth of the records have;
@@ -25,16 +25,16 @@ import numpy as np
 import numpy.typing as npt
 
 from experiments.papers.tables import CENSUS, KEY, REFERENCES, read_table
-from release_pipeline.flow.demo import find_demo_data
-from release_pipeline.privacy import Grid, noise_stream
-from release_pipeline.privacy.grid import IntArray
-from release_pipeline.privacy.noise import shuffled_positions
-from release_pipeline.privacy.unclaimed import make_random
-from release_pipeline.privacy.utility import rank_correlation_matrix
-from release_pipeline.privacy.whole_table import Column
-from release_pipeline.privacy.whole_table.measure import CountedArrays
-from release_pipeline.stages.measures.prediction import measure_ranking
-from release_pipeline.stages.measures.structure import measure_structure
+from release_pipeline.audit.models import measure_ranking
+from release_pipeline.audit.structure import measure_structure
+from release_pipeline.mechanisms import Grid, noise_stream
+from release_pipeline.mechanisms.basis.grid import IntArray
+from release_pipeline.mechanisms.basis.utility import rank_correlation_matrix
+from release_pipeline.mechanisms.noise import shuffled_positions
+from release_pipeline.mechanisms.noise.unclaimed import make_random
+from release_pipeline.mechanisms.whole_table import Column
+from release_pipeline.mechanisms.whole_table.measure import CountedArrays
+from release_pipeline.operate.demo import find_demo_data
 
 LEAST_SHARE = 0.05  # of the records, that a category has whose means are compared
 Texts = Mapping[str, Sequence[str]]

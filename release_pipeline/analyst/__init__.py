@@ -11,10 +11,10 @@ the same way, to see what your own analysis would give; `spread_ties` makes colu
 from release_pipeline.analyst.facts import Facts, NoHonestAnswer, read_facts
 from release_pipeline.analyst.laws import Law, explain_kit, law_of
 from release_pipeline.analyst.means import Interval, Moments
-from release_pipeline.analyst.release import Release, read_release, simulate
-from release_pipeline.analyst.rerun import Rerun
+from release_pipeline.analyst.release import Release, read_release
+from release_pipeline.analyst.rerun import Rerun, spread_ties
+from release_pipeline.analyst.simulating import simulate
 from release_pipeline.analyst.tables import Table
-from release_pipeline.analyst.ties import spread_ties
 
 __all__ = [
     "Facts",

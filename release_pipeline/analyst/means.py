@@ -21,20 +21,24 @@ from release_pipeline.analyst.laws import (
     LEAST_DRAWS,
     Reach,
     advise,
+    bound_equal_magnitudes,
+    bound_magnitudes,
+    bound_sum,
+    check_level,
     common_scale,
     declared,
     decline_moved,
     decline_release,
     decline_rows,
     overshoot_of,
+    quantile_of_sum,
     reach_of,
     was_rounded,
 )
 from release_pipeline.analyst.laws import variance_of as variance
-from release_pipeline.analyst.quantiles import bound_equal_magnitudes, bound_magnitudes, bound_sum, check_level, quantile_of_sum
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy.dates import DATE, Clock
-from release_pipeline.privacy.grid import FloatArray, Grid
+from release_pipeline.mechanisms.basis.dates import DATE, Clock
+from release_pipeline.mechanisms.basis.grid import FloatArray, Grid
 from release_pipeline.sentences import ANALYST
 
 IntervalKind: TypeAlias = Literal["law", "bound", "exact", "rerun"]

@@ -25,18 +25,19 @@ from release_pipeline.analyst.facts import Facts, NoHonestAnswer, check_name
 from release_pipeline.analyst.laws import (
     LEAST_ROWS,
     advise,
+    check_level,
     common_scale,
     declared,
     decline_release,
     decline_rows,
     decline_slope,
     fourth_cumulant_of,
+    worst_quantile,
 )
 from release_pipeline.analyst.laws import variance_of as variance
 from release_pipeline.analyst.means import Interval
-from release_pipeline.analyst.quantiles import check_level, worst_quantile
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy.grid import FloatArray
+from release_pipeline.mechanisms.basis.grid import FloatArray
 from release_pipeline.sentences import ANALYST
 
 LEAST_PART = 5e-5  # of its spread that a column must have beside the others, where there is noise

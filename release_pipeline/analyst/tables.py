@@ -29,11 +29,11 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.analyst.facts import Facts, LevelFacts, NoHonestAnswer, TableFacts
+from release_pipeline.analyst.laws import check_level, quantile_of_gaussian, quantile_of_sum, worst_quantile
 from release_pipeline.analyst.means import Interval, tell_moments
-from release_pipeline.analyst.quantiles import check_level, quantile_of_gaussian, quantile_of_sum, worst_quantile
 from release_pipeline.errors import InvalidArgument, InvalidType, WrongUsage
-from release_pipeline.privacy.grid import Grid, IntArray
-from release_pipeline.privacy.tables import CellNoise
+from release_pipeline.mechanisms.basis.grid import Grid, IntArray
+from release_pipeline.mechanisms.tables import CellNoise
 from release_pipeline.sentences import ANALYST
 
 Where: TypeAlias = Mapping[str, "str | int | Iterable[str | int]"]  # labels that are asked for, by column

@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from release_pipeline.claims.counts import DECIMALS
 from release_pipeline.claims.tables import Pair, make_table
 from release_pipeline.claims.trials import Floats, Ints, derive_secret, read_records, say_nothing
+from release_pipeline.claims.views import DECIMALS
+from release_pipeline.masking.tables import Located, draw_tables, locate_tables
+from release_pipeline.mechanisms.tables import CellNoise, sum_units
 from release_pipeline.policy import Policy
-from release_pipeline.policy.tables import Tabulation
-from release_pipeline.privacy.tables import CellNoise, sum_units
-from release_pipeline.stages.tables import Located, draw_tables, locate_tables
+from release_pipeline.policy.file.tables import Tabulation
 
 OTHERS, MOST_LABELS = 3, 20  # records of each value, who stay; and of so many values at the most
 MOST_LISTS = 6  # of which each two are compared for the same noise

@@ -16,23 +16,23 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.claims.answers import make_answer_pairs, show_answers
-from release_pipeline.claims.counts import show_counts
-from release_pipeline.claims.events import Both, Event, choose_event, count_learnt, left_to_prove
-from release_pipeline.claims.groups import NOBODY, count_intervals, count_smallest
-from release_pipeline.claims.promises import Promise
-from release_pipeline.claims.swaps import count_blocks, count_links
+from release_pipeline.claims.groups import NOBODY, count_blocks, count_intervals, count_links, count_smallest
+from release_pipeline.claims.promises import Both, Event, Promise, choose_event, count_learnt, left_to_prove
 from release_pipeline.claims.tables import ClassTable, Pair, make_classes, make_crowds, make_pairs
 from release_pipeline.claims.trials import Floats, Ints, Noiseless, count_both, describe_noiseless, release_both, release_one
 from release_pipeline.claims.views import (
     Look,
+    WholePair,
     look_at_centroid,
     look_at_list,
     look_at_lists,
     look_at_rows,
+    make_whole_pairs,
     number_records,
     number_shown,
+    show_counts,
+    show_whole,
 )
-from release_pipeline.claims.whole_table import WholePair, make_whole_pairs, show_whole
 from release_pipeline.policy import Policy
 from release_pipeline.policy.families import find_family
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from release_pipeline.mechanisms.catalogue import find_method, list_methods
+from release_pipeline.mechanisms.catalogue.spec import SAME
 from release_pipeline.policy import Policy
-from release_pipeline.policy.load import parse_policy
-from release_pipeline.privacy.catalogue import find_method, list_methods
-from release_pipeline.privacy.catalogue.definitions import SAME
+from release_pipeline.policy.loading.load import parse_policy
 
 K = 3
 WIDTH = 1000  # of every domain: so many grid steps that rounding a noise scale up costs hardly any of epsilon

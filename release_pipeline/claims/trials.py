@@ -18,14 +18,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from release_pipeline.masking import COUNTS, RECORD, RecordStrategy, Strategy, find_strategy
+from release_pipeline.masking.by_value import read_stages
+from release_pipeline.masking.parts import PART
+from release_pipeline.masking.swapping import SwapStrategy
+from release_pipeline.mechanisms.by_value import Stage
+from release_pipeline.mechanisms.noise import SECRET_BYTES, derive_key
 from release_pipeline.policy import Policy
-from release_pipeline.privacy.by_value import Stage
-from release_pipeline.privacy.noise import SECRET_BYTES, derive_key
-from release_pipeline.stages.column_table import load_table
-from release_pipeline.stages.compared import Read, read_tables, read_with
-from release_pipeline.stages.strategies import COUNTS, RECORD, RecordStrategy, Strategy, SwapStrategy, find_strategy
-from release_pipeline.stages.strategies.by_value import read_stages
-from release_pipeline.stages.strategies.parts import PART
+from release_pipeline.rows.columns import Read, load_table, read_tables, read_with
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

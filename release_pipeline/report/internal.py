@@ -9,26 +9,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from release_pipeline.privacy.figures import count_things, format_apart, format_count
-from release_pipeline.report.about import About, list_facts
-from release_pipeline.report.budgets import draw_burndown, format_amount, list_sums
-from release_pipeline.report.escaping import load_templates
-from release_pipeline.report.internal_view import GateView, InternalView
+from release_pipeline.formats.about import About, list_facts
+from release_pipeline.formats.budgets import draw_burndown, format_amount, list_sums
+from release_pipeline.formats.internal_view import GateView, InternalView
+from release_pipeline.mechanisms.basis.figures import count_things, format_apart, format_count
+from release_pipeline.pages.escaping import load_templates
 from release_pipeline.report.sections.attacks import describe_attacks
-from release_pipeline.report.sections.budget import describe_budget
-from release_pipeline.report.sections.classes import describe_classes
-from release_pipeline.report.sections.correlations import describe_correlations
-from release_pipeline.report.sections.distributions import describe_distributions
-from release_pipeline.report.sections.errors import describe_errors
-from release_pipeline.report.sections.levels import describe_levels
-from release_pipeline.report.sections.looks import describe_looks
+from release_pipeline.report.sections.columns import describe_correlations, describe_distributions, describe_errors
+from release_pipeline.report.sections.context import describe_budget, describe_looks
+from release_pipeline.report.sections.groups import describe_classes, describe_levels, describe_suppression, describe_ties
+from release_pipeline.report.sections.models import describe_predictions, describe_structure
 from release_pipeline.report.sections.parts import Section
-from release_pipeline.report.sections.predictions import describe_predictions
-from release_pipeline.report.sections.sample import describe_sample
-from release_pipeline.report.sections.structure import describe_structure
-from release_pipeline.report.sections.subgroups import describe_subgroups, list_unasked
-from release_pipeline.report.sections.suppression import describe_suppression
-from release_pipeline.report.sections.ties import describe_ties
+from release_pipeline.report.sections.subgroups import describe_sample, describe_subgroups, list_unasked
 from release_pipeline.sentences import REVIEWERS
 
 ORDER = (

@@ -1,1 +1,1 @@
-"""Everything that is stored or read with DuckDB. No other folder imports it, and no other place holds SQL text."""
+"""What lies on the disk of a site: files, databases, sources, and the registry of events."""

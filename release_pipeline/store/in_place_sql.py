@@ -13,15 +13,22 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.errors import SourceError
-from release_pipeline.policy.scalars import OURS
-from release_pipeline.privacy.counting import Ints, TablePlan, sum_tables
-from release_pipeline.privacy.noise.streams import derive_key
-from release_pipeline.store.connections import open_memory, source_errors
+from release_pipeline.mechanisms.basis.counting import Ints, TablePlan, sum_tables
+from release_pipeline.mechanisms.noise.streams import derive_key
+from release_pipeline.policy.values.scalars import OURS
+from release_pipeline.store.database import (
+    Identifier,
+    Part,
+    Qualified,
+    Subquery,
+    open_memory,
+    quote_identifier,
+    source_errors,
+    statement,
+)
 from release_pipeline.store.in_place import TIMES, CountPart
-from release_pipeline.store.loading import Columns, ReleaseFilter, choose_columns
-from release_pipeline.store.postgres import PostgresSource, begin_reading, name_of, server_errors
-from release_pipeline.store.raw import create_macros
-from release_pipeline.store.sql import Identifier, Part, Qualified, Subquery, quote_identifier, statement
+from release_pipeline.store.raw import Columns, ReleaseFilter, choose_columns, create_macros
+from release_pipeline.store.remote import PostgresSource, begin_reading, name_of, server_errors
 
 _KINDS = {  # DuckDB's name of what Arrow delivers of a type; others are not counted in place
     "smallint": "SMALLINT",

@@ -1,4 +1,6 @@
-"""Who is in a release: the hashes of persons, each once and in their order, so that the source's order is gone.
+"""['store.people']
+
+Who is in a release: the hashes of persons, each once and in their order, so that the source's order is gone.
 
 A hash is as good as random, so that what begins with the same bits is a part of them as long as any other. Rows are sorted by as
 much as lies in memory, and written one behind the other to a file that has no name; then each part is read from all of these,

@@ -8,19 +8,31 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import duckdb
 import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import StoreError
-from release_pipeline.privacy.dates import Unit
-from release_pipeline.store.connections import read_batches, source_errors
-from release_pipeline.store.sql import Applied, Identifier, statement
+from release_pipeline.mechanisms.basis.dates import Unit
+from release_pipeline.policy.file.derivations import (
+    Bands,
+    Between,
+    Derived,
+    Difference,
+    Limit,
+    Merge,
+    PeriodOf,
+    Sum,
+    order_derivations,
+)
+from release_pipeline.policy.kinds.base import number_of_code
+from release_pipeline.store.database import Applied, Identifier, Qualified, Subquery, read_batches, source_errors, statement
 
 if TYPE_CHECKING:
     import pyarrow as pa  # a large library, and `check` does without
+
 
 _NUMERIC = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*)")
 _WHOLE = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER")
@@ -305,3 +317,121 @@ def _kind(type_name: str) -> str:
     if type_name == "VARCHAR":
         return "text"
     return "number" if _NUMERIC.fullmatch(type_name) else type_name
+
+
+# How records of any source get into the table `raw`.
+
+
+Columns: TypeAlias = Mapping[str, str]  # the name wanted -> the name in the source
+ReleaseFilter: TypeAlias = tuple[str, str]  # the column of the source, and the text that it must have
+
+
+class OfServer:
+    """What is the same of every source that a server has: nothing but reading it shows whether it was changed."""
+
+    __slots__ = ()
+
+    @property
+    def stamp(self) -> str:
+        """See `SourceDoor`."""
+        return ""
+
+    @property
+    def written(self) -> float | None:
+        """See `SourceDoor`."""
+        return None
+
+
+def list_columns(columns: Columns, release: ReleaseFilter | None) -> list[str]:
+    """The columns of the source that are read, the one that tells releases apart among them."""
+    return list(dict.fromkeys([*columns.values(), *([release[0]] if release is not None else [])]))
+
+
+def select_columns(table: Qualified | Subquery, columns: Columns, release: ReleaseFilter | None) -> str:
+    """The statement that reads them from a database."""
+    return statement("stages/select_source", columns=list_columns(columns, release), table=table)
+
+
+def create_raw(
+    relation: duckdb.DuckDBPyRelation, columns: Columns, release: ReleaseFilter | None, *, in_any_order: bool = False
+) -> None:
+    """The table `raw` from some columns of a relation; the release column is compared as a text entry, as it is counted. Records
+    that come `in_any_order` are put in one: equal ones are the same whichever comes first."""
+    chosen = choose_columns(relation, columns, release)
+    if in_any_order:
+        chosen = chosen.sort(*(duckdb.ColumnExpression(name) for name in columns))
+    chosen.create("raw")
+
+
+def append_raw(relation: duckdb.DuckDBPyRelation, columns: Columns, release: ReleaseFilter | None) -> None:
+    """More records of the same kind, after those that `raw` has."""
+    choose_columns(relation, columns, release).insert_into("raw")
+
+
+def choose_columns(relation: duckdb.DuckDBPyRelation, columns: Columns, release: ReleaseFilter | None) -> duckdb.DuckDBPyRelation:
+    """Some columns of a relation, of the records of one release."""
+    if release is not None:
+        kind = str(dict(zip(relation.columns, relation.types, strict=True))[release[0]])
+        entry = duckdb.FunctionExpression(entry_macro(kind), duckdb.ColumnExpression(release[0]))
+        relation = relation.filter(entry == duckdb.ConstantExpression(release[1]))
+    return relation.select(*(duckdb.ColumnExpression(there).alias(here) for here, there in columns.items()))
+
+
+# Derived columns of the table `raw`: made once it is loaded, so that whatever reads it finds them
+# beside the delivered ones.
+
+
+def derive_columns(connection: duckdb.DuckDBPyConnection, source: str, derive: Mapping[str, Derived]) -> None:
+    """Add every derived column whose inputs are there; of absent ones the header tells."""
+    for name in order_derivations(derive):
+        table, how = RawTable(connection, source), derive[name]
+        if all(column in table.kinds for column in how.inputs):
+            text, values = _make(table, name, how)
+            with source_errors(source):
+                connection.execute(text, values)
+
+
+def _make(table: RawTable, name: str, how: Derived) -> tuple[str, dict[str, Any]]:
+    names: dict[str, Identifier]
+    numbers = [table.number_of(column) for column in how.inputs] if how.reads == "number" else []
+    codes = [float(code) for code in map(number_of_code, how.codes) if not isinstance(code, str)]
+    match how:
+        case Bands():
+            values = {"codes": codes, "edges": [float(edge) for edge in how.at], "labels": list(how.outputs)}
+            return statement("derive/create_bands", number=numbers[0], derived=name), values
+        case Limit():
+            ends = {side: None if end is None else float(end) for side, end in (("bottom", how.bottom), ("top", how.top))}
+            return statement("derive/create_limit", number=numbers[0], derived=name), {"codes": codes, **ends}
+        case Sum():
+            return statement("derive/create_sum", numbers=numbers, derived=name), {"codes": codes}
+        case Difference():
+            return statement("derive/create_difference", numbers=numbers, derived=name), {"codes": codes}
+        case Between():
+            entries, instants = ([read(column) for column in how.between] for read in (table.entry_of, table.instant_of))
+            names = {"first": instants[0], "second": instants[1], "entry": entries[0], "other": entries[1]}
+            return statement("derive/create_between", **names, derived=name), {"codes": list(how.codes), "unit": how.unit}
+        case Merge():
+            entries, groups = list(how.groups), list(how.groups.values())
+            other = None if how.other is None else str(how.other)
+            values = {"codes": list(how.codes), "entries": entries, "groups": groups, "other": other}
+            return statement("derive/create_merge", entry=table.entry_of(how.merge), derived=name), values
+        case PeriodOf():
+            names = {"entry": table.entry_of(how.period), "instant": table.instant_of(how.period)}
+            return statement("derive/create_period", **names, derived=name), {"codes": list(how.codes), "every": how.every}
+        case _:
+            raise TypeError(f"nothing makes a column by {type(how).__name__}")
+
+
+def count_unread(table: RawTable, derive: Mapping[str, Derived]) -> dict[str, dict[str, int]]:
+    """How many records have something in an input that cannot be read as what it must be, by the derived column and the input."""
+    found: dict[str, dict[str, int]] = {}
+    for name, how in derive.items():
+        found[name] = {column: _count(table, how, column) for column in how.inputs if column in table.kinds}
+    return found
+
+
+def _count(table: RawTable, how: Derived, column: str) -> int:
+    if isinstance(how, Merge):
+        listed = [str(entry) for entries in how.into.values() for entry in entries]
+        return 0 if how.other is not None else table.count_unlisted(column, listed, codes=how.codes)
+    return table.count_unreadable(column, read_as="dates" if how.reads == "date" else "numbers", codes=how.codes)

@@ -1,10 +1,4 @@
-"""Between the confidential and the public side: everything that happened to a release, as a chain of events. No microdata.
-
-An event is canonical JSON that names its number, the hash of the one before and what happened; its own hash is over all of that.
-So the chain holds together for whoever has its last hash. Every event also carries a seal under the vault's key, so that with the
-registry alone nobody can change one, put one in or append one. That the last ones are missing shows in the head that the vault
-keeps.
-"""
+"""JSON that many share: who is handed it reads it, and changes a copy. It stays dicts and lists, as JSON has them everywhere."""
 
 from __future__ import annotations
 
@@ -18,17 +12,54 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import RLock
-from typing import Any, BinaryIO, Protocol, TypeAlias
+from typing import Any, BinaryIO, NoReturn, Protocol, TypeAlias, cast
 
 import duckdb
 
 from release_pipeline.errors import StoreError
-from release_pipeline.policy.typed import Plain
-from release_pipeline.store.connections import is_unfinished, open_database, transaction
-from release_pipeline.store.formats import SITE
-from release_pipeline.store.frozen import FrozenDict, freeze
+from release_pipeline.formats.versions import SITE
+from release_pipeline.policy.documents import Plain
+from release_pipeline.store.database import is_unfinished, open_database, statement, transaction
 from release_pipeline.store.registry_server import Server, ServerConnection
-from release_pipeline.store.sql import statement
+
+
+def _refuse(self: object, *_: Any, **__: Any) -> NoReturn:
+    raise TypeError("this is shared with everybody who reads it: change a copy")
+
+
+class FrozenDict(dict[str, Any]):
+    """A dict that nobody changes."""
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+
+
+class FrozenList(list[Any]):
+    """A list that nobody changes."""
+
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
+
+
+def freeze(value: Any) -> Any:
+    """A value as JSON has them, every object and array in it unchangeable; what it is made of is copied where it could be
+    changed."""
+    if isinstance(value, dict):
+        parts = cast(dict[str, Plain], value)
+        return FrozenDict({name: freeze(part) if isinstance(part, (dict, list)) else part for name, part in parts.items()})
+    if isinstance(value, list):
+        return FrozenList(map(freeze, cast(list[Plain], value)))
+    return value
+
+
+# Between the confidential and the public side: everything that happened to a release, as a chain of
+# events. No microdata.
+#
+# An event is canonical JSON that names its number, the hash of the one before and what happened;
+# its own hash is over all of that. So the chain holds together for whoever has its last hash. Every
+# event also carries a seal under the vault's key, so that with the registry alone nobody can change
+# one, put one in or append one. That the last ones are missing shows in the head that the vault
+# keeps.
+
 
 _PIECE = 1 << 18  # bytes
 TABLES = ("events", "head", "budgets")
@@ -479,3 +510,12 @@ def _read_event(number: int, body: str, payload: Mapping[str, Any]) -> Event:
     release = None if payload["release"] is None else ReleaseId(*payload["release"])
     digest = hashlib.sha256(body.encode()).hexdigest()
     return Event(number, payload["kind"], payload["noted"], release, payload["content"], digest, body)
+
+
+RESTORING, RESTORED = "restoring", "restored"
+
+
+def is_restore_over(events: Sequence[Event], head: tuple[int, str]) -> bool:
+    """Whether a backup was put back that replaces the registry with this last event: nothing came to it since it was read."""
+    last = {"event": head[0], "hash": head[1]}
+    return any(event.kind == RESTORING and event.content.get("replaces") == last for event in events)

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from release_pipeline.errors import StoreError
-from release_pipeline.store.connections import open_database, transaction
+from release_pipeline.store.database import open_database, statement, transaction
 from release_pipeline.store.registry import TABLES, Event, Registry, RegistryAnchor, Row, make_tables, open_registry
 from release_pipeline.store.registry_server import Server
-from release_pipeline.store.sql import statement
 
 Head: TypeAlias = tuple[int, str]  # number and hash of the last event
 

@@ -14,8 +14,7 @@ from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from release_pipeline.errors import StoreBusy, StoreError
-from release_pipeline.store.connections import WAIT_SECONDS
-from release_pipeline.store.sql import statement
+from release_pipeline.store.database import WAIT_SECONDS, statement
 
 _T = TypeVar("_T")
 _ADDRESS = re.compile(r"(postgres(?:ql)?:/{2})(?:([^:@/?]+)(:\$\{(?:[A-Za-z_]\w*|file:/[^{}]+)\})?@)?([^@]*)")

@@ -10,11 +10,9 @@ from pathlib import Path
 import duckdb
 
 from release_pipeline.errors import StoreError
-from release_pipeline.store.beside import BesideRooms
-from release_pipeline.store.connections import open_database, remove_spilled, replace_database
-from release_pipeline.store.exposed import Sums
-from release_pipeline.store.folders import make_vault, sync
-from release_pipeline.store.sql import statement
+from release_pipeline.store.database import open_database, remove_spilled, replace_database, statement
+from release_pipeline.store.exposed import BesideRooms, Sums
+from release_pipeline.store.files import make_vault, sync
 from release_pipeline.store.vault import ROOMS, ReleaseWorkspace
 
 

@@ -26,13 +26,12 @@ import pyarrow.parquet as pq
 
 import release_pipeline
 from release_pipeline.errors import ReleasePipelineError, SourceError, StoreError
-from release_pipeline.privacy.unclaimed import make_random
+from release_pipeline.mechanisms.noise.unclaimed import make_random
 from release_pipeline.store import spark_tasks as tasks
-from release_pipeline.store.connections import open_memory, read_batches, source_errors
+from release_pipeline.store.database import open_memory, read_batches, source_errors, statement
 from release_pipeline.store.in_place import COUNTED, TIMES, CountPart, give_one
-from release_pipeline.store.loading import Columns, OfServer, ReleaseFilter, create_raw, list_columns
+from release_pipeline.store.raw import Columns, OfServer, ReleaseFilter, create_raw, list_columns
 from release_pipeline.store.spark_tasks import Piece, Selection, Work
-from release_pipeline.store.sql import statement
 
 _T = TypeVar("_T")
 EXTRA = "release-pipeline[spark]"

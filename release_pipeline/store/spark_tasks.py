@@ -1,7 +1,7 @@
 """What Spark's workers do: they read their part of the records, and give counts of it or the cells that are asked for.
 
-A worker has NumPy and PyArrow alone: this module and `privacy.counting` import no more, and go to it by value. No exception
-leaves a worker, since it could quote a cell and Spark would log it: a code goes to the driver in its place.
+A worker has NumPy and PyArrow alone: this module and `mechanisms.basis.counting` import no more, and go to it by value. No
+exception leaves a worker, since it could quote a cell and Spark would log it: a code goes to the driver in its place.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from release_pipeline.privacy.counting import sum_counts
+from release_pipeline.mechanisms.basis.counting import sum_counts
 
 _compute: Any = import_module("pyarrow.compute")  # its functions are made at run time
 _ipc: Any = import_module("pyarrow.ipc")

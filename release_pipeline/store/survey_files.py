@@ -17,9 +17,9 @@ import duckdb
 
 from release_pipeline.errors import ReleasePipelineError, SourceError, memory_full
 from release_pipeline.store import survey_reader
-from release_pipeline.store.anonymous import inherited_by
-from release_pipeline.store.connections import source_errors
-from release_pipeline.store.loading import Columns, ReleaseFilter, append_raw, create_raw, list_columns
+from release_pipeline.store.database import source_errors
+from release_pipeline.store.files import inherited_by
+from release_pipeline.store.raw import Columns, ReleaseFilter, append_raw, create_raw, list_columns
 
 ENDINGS = survey_reader.ENDINGS
 _PROGRAM = "release_pipeline.store.survey_reader"

@@ -18,9 +18,8 @@ from typing import Any
 import pyarrow as pa
 
 from release_pipeline.errors import SourceError, WrongUsage
-from release_pipeline.policy.kinds.base import ReleasedAs
-from release_pipeline.policy.kinds.missing import reason_column
-from release_pipeline.policy.published import DISCRETE, FileColumn, SurveyFormat, moment_of_number, number_of_moment
+from release_pipeline.policy.file.published import DISCRETE, FileColumn, SurveyFormat, moment_of_number, number_of_moment
+from release_pipeline.policy.kinds.base import ReleasedAs, reason_column
 
 _STATA = 14  # the version that calls its format 118; with 15 it writes 119, which the smaller editions of Stata refuse
 _STATA_TIME = re.compile(rb"<timestamp>\x11(.{17})</timestamp>")  # within the header, after the label of the file

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from release_pipeline.errors import StoreError
-from release_pipeline.store.folders import locked, make_folder, make_private_folder, sync
+from release_pipeline.store.files import locked, make_folder, make_private_folder, sync
 
 _SITE, _ASIDE = "site", "aside"
 

@@ -14,22 +14,19 @@ import numpy as np
 import pyarrow as pa
 
 from release_pipeline.errors import StoreError
-from release_pipeline.policy.derivations import Derived
-from release_pipeline.privacy.grid import IntArray
-from release_pipeline.store.beside import BesideRooms, read_note, write_note
-from release_pipeline.store.connections import open_database, read_batches, remove_spilled, source_errors, transaction
-from release_pipeline.store.exposed import Sums, add_identities, sum_charged, sum_exposed_in
-from release_pipeline.store.fingerprints import hash_columns
-from release_pipeline.store.folders import make_vault
-from release_pipeline.store.in_place import TIMES, CountPart, RecordsInPlace, RelationInPlace, give_one
+from release_pipeline.mechanisms.basis.grid import IntArray
+from release_pipeline.policy.file.derivations import Derived
+from release_pipeline.store.database import open_database, read_batches, remove_spilled, source_errors, statement, transaction
+from release_pipeline.store.environment import DATABASE
+from release_pipeline.store.exposed import BesideRooms, Sums, add_identities, read_note, sum_charged, sum_exposed_in, write_note
+from release_pipeline.store.files import make_vault
+from release_pipeline.store.in_place import TIMES, CountPart, RecordsInPlace, RelationInPlace, give_one, hash_columns
 from release_pipeline.store.in_place_sql import open_in_place as open_in_postgres
-from release_pipeline.store.memory import DATABASE
 from release_pipeline.store.people import PersonKeys, as_arrow, hash_persons, insert_people, list_pads, sort_people
-from release_pipeline.store.postgres import PostgresSource
-from release_pipeline.store.raw import RawTable, create_macros
-from release_pipeline.store.source import Columns, DuckdbSource, FileSource, ReleaseFilter, SourceDoor, load_raw
+from release_pipeline.store.raw import Columns, RawTable, ReleaseFilter, create_macros
+from release_pipeline.store.remote import PostgresSource
+from release_pipeline.store.source import DuckdbSource, FileSource, SourceDoor, load_raw
 from release_pipeline.store.spark import SparkAddress, SparkFiles, SparkSource, SparkTable
-from release_pipeline.store.sql import statement
 
 _BATCH = 1 << 17  # records that are counted together
 

@@ -14,10 +14,10 @@ from typing import get_args
 from pydantic import BaseModel
 
 from release_pipeline import policy
-from release_pipeline.policy.options import OPTIONS
-from release_pipeline.privacy.catalogue import METHODS
-from release_pipeline.privacy.catalogue.tables import TABLE_CLAIMS
-from release_pipeline.privacy.vectors import VECTOR_SCOPES, Order, Statistic
+from release_pipeline.mechanisms.catalogue import METHODS
+from release_pipeline.mechanisms.catalogue.entries import TABLE_CLAIMS
+from release_pipeline.mechanisms.vectors.vectors import VECTOR_SCOPES, Order, Statistic
+from release_pipeline.policy.file.options import OPTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

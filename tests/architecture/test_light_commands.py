@@ -34,12 +34,12 @@ COMMANDS = {
 }
 PROGRAM = """
 import contextlib, io, json, sys
-from release_pipeline.cli import main
+from release_pipeline.apps.cli import main
 with contextlib.redirect_stdout(io.StringIO()):
     code = main(sys.argv[1:])
 print(json.dumps([code, sorted({name.partition(".")[0] for name in sys.modules})]))
 """
-LAUNCH = "import json, sys, release_pipeline.dagster_app.launch; print(json.dumps(list(sys.modules)))"
+LAUNCH = "import json, sys, release_pipeline.apps.dagster.launch; print(json.dumps(list(sys.modules)))"
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +65,6 @@ def test_a_command_that_only_tells_imports_nothing_heavy(home: Path, command: st
 def test_the_module_that_runs_releases_neither_builds_definitions_nor_loads_what_its_stages_do() -> None:
     done = subprocess.run([sys.executable, "-c", LAUNCH], capture_output=True, text=True, check=True)
     imported = set(json.loads(done.stdout))
-    assert "release_pipeline.dagster_app.definitions" not in imported  # it would build those of the whole site, by its import
+    assert "release_pipeline.apps.dagster.definitions" not in imported  # it would build those of the whole site, by its import
     assert {"great_expectations", "httpx", "numba", "pandas", "scipy", "sklearn"} & imported == set()
     assert "dagster" in imported

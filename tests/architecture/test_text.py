@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.store import sql
+from release_pipeline.store import database as sql
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "release_pipeline").rglob("*.py"))

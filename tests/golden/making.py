@@ -13,12 +13,11 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from release_pipeline import verify
-from release_pipeline.flow.opening import revise_release
-from release_pipeline.flow.publication.dossier import write_dossier
-from release_pipeline.flow.publication.publish import publish
-from release_pipeline.flow.publication.withdrawal import retract, supersede
-from release_pipeline.flow.trust.keys import PrivateKey, write_statement
+from release_pipeline.pipeline.opening import revise_release
+from release_pipeline.publish.dossier import write_dossier
+from release_pipeline.publish.publish import publish, retract, supersede
 from release_pipeline.store.registry import ReleaseId
+from release_pipeline.trust.keys import PrivateKey, write_statement
 from tests.golden.cases import CASES, LIFE, Case
 from tests.integration.people import PEOPLE, appoint, review
 from tests.integration.publishing import sums_of

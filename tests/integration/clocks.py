@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.flow import timetable
-from release_pipeline.flow.status import ledger, overview
+from release_pipeline.ledger import account as ledger
+from release_pipeline.operate import overview, timetable
 from release_pipeline.store import registry
 
 READERS = (registry, timetable, overview, ledger)

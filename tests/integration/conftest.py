@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.flow.opening import revise_release
-from release_pipeline.flow.publication.publish import publish
-from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.pipeline.opening import revise_release
+from release_pipeline.publish.publish import publish
+from release_pipeline.trust.keys import PrivateKey
 from tests.integration.people import CORRECTION, RELEASE, Demo, appoint, copy_site, make_keys, read_keys, review
 from tests.integration.sites import ROOT, TinySite, make_site
 
@@ -103,7 +103,7 @@ def finished_demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
 
     def make(folder: Path) -> None:
         folder.mkdir()
-        command = [sys.executable, "-m", "release_pipeline.cli", "demo", "--folder", str(folder / "demo")]
+        command = [sys.executable, "-m", "release_pipeline.apps.cli", "demo", "--folder", str(folder / "demo")]
         done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)})
         assert done.returncode == 0, done.stderr
         assert "Traceback" not in done.stderr

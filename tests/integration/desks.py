@@ -18,15 +18,12 @@ from urllib.parse import unquote, urlencode, urlsplit
 import httpx
 import uvicorn
 
-from release_pipeline.desk.backend.access import Sessions
-from release_pipeline.desk.backend.server import Application, serving_backend
-from release_pipeline.desk.backend.service import Backend
-from release_pipeline.desk.tokens import make_token
-from release_pipeline.desk.web.application import Desk, ProxyNames
-from release_pipeline.desk.web.client import BackendAnswer, Client
-from release_pipeline.door.addresses import local_addresses
-from release_pipeline.door.proxies import ProxyHeaders
-from release_pipeline.door.serving import configure_server
+from release_pipeline.apps.desk.backend.people import make_token
+from release_pipeline.apps.desk.backend.server import Application, serving_backend
+from release_pipeline.apps.desk.backend.service import Backend, Sessions
+from release_pipeline.apps.desk.web.application import Desk, ProxyNames
+from release_pipeline.apps.desk.web.frame import BackendAnswer, Client
+from release_pipeline.apps.door import ProxyHeaders, configure_server, local_addresses
 from tests.guards import HANGING
 from tests.integration.sites import TinySite
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.serialization import load_ssh_private_key
 
-from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations
-from release_pipeline.flow.trust.keys import PrivateKey, make_key
-from release_pipeline.flow.trust.members import trust_key
 from release_pipeline.store.registry import ReleaseId
+from release_pipeline.trust.approvals import approve_candidate, approve_policy, approve_populations
+from release_pipeline.trust.keys import PrivateKey, make_key
+from release_pipeline.trust.members import trust_key
 from tests.integration.sites import TinySite
 from tests.ssh_keys import hold
 

@@ -94,7 +94,7 @@ def hear(hears: Connection) -> Any:
     return hears.recv()
 
 
-COMMAND = "import sys\nfrom release_pipeline.cli import main\nsys.exit(main(sys.argv[1:]))\n"
+COMMAND = "import sys\nfrom release_pipeline.apps.cli import main\nsys.exit(main(sys.argv[1:]))\n"
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
 
-from release_pipeline.flow.publication.publish import publish
-from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.publish.publish import publish
 from release_pipeline.store.registry import ReleaseId
+from release_pipeline.trust.keys import PrivateKey
 from release_pipeline.verify import Finding
 from tests.integration.people import appoint, review
 from tests.integration.sites import Row, TinySite, make_site

@@ -121,7 +121,7 @@ def _answer(pid: int, reply: Path) -> None:
         if uid != os.getuid():
             _become(uid)
         os.umask(0o022)
-        from release_pipeline.cli import main
+        from release_pipeline.apps.cli import main
 
         sys.argv[0] = "release-pipeline"
         code = main(arguments)

@@ -16,14 +16,14 @@ import pyarrow as pa
 import pytest
 
 from release_pipeline.errors import PolicyInvalid
-from release_pipeline.flow.opening import open_release
-from release_pipeline.flow.release import ReleaseFlow
-from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import ReleaseStatus, read_statuses
+from release_pipeline.ledger.states import ReleaseStatus, read_statuses
+from release_pipeline.pipeline.opening import open_release
+from release_pipeline.pipeline.release import ReleaseFlow
 from release_pipeline.store.ledger import Charge, list_charges
 from release_pipeline.store.registry import Event, ReleaseId
+from release_pipeline.store.site import Site
 
-# What Great Expectations warns of. Whether we use what it deprecates is a test of its own in tests/unit/stages/test_validate.py.
+# What Great Expectations warns of. Whether we use what it deprecates is a test of its own in tests/unit/rows/test_validate.py.
 GX_WARNINGS = pytest.mark.filterwarnings(
     "ignore:module 'sre_:DeprecationWarning",
     "ignore:The condition_parser parameter:DeprecationWarning",
@@ -260,7 +260,7 @@ def run_job(
     tiny: TinySite, release: str = "1", *, instance: dg.DagsterInstance, policy: str = "people"
 ) -> dg.ExecuteInProcessResult:
     """One run of the policy's Dagster job, which may fail."""
-    from release_pipeline.dagster_app.definitions import build_defs
+    from release_pipeline.apps.dagster.building import build_defs
 
     job = build_defs(tiny.home).resolve_job_def(f"release_{policy.replace('-', '_')}")
     return job.execute_in_process(partition_key=release, instance=instance, raise_on_error=False, run_config=QUIET)

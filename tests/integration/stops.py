@@ -12,8 +12,8 @@ from tests.integration.sites import ROOT
 PROGRAM = """
 import os, signal, sys
 import numpy as np
-from release_pipeline.cli import main, running
-from release_pipeline.flow import secret_files
+from release_pipeline.apps.cli import main, running
+from release_pipeline.store import files as secret_files
 
 moment, what = sys.argv[1], sys.argv[2]
 

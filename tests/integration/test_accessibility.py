@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.desk.tokens import make_token
-from release_pipeline.desk.web.application import WAYS
+from release_pipeline.apps.desk.backend.people import make_token
+from release_pipeline.apps.desk.web.application import WAYS
 from tests.integration.axe import find_violations, find_violations_at, load_axe
 from tests.integration.browser import Page, open_browser
 from tests.integration.desks import ROLES, fill_path, open_desk, serving_pages

@@ -19,9 +19,9 @@ import duckdb
 import pytest
 
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.editing import examine_text, read_file
-from release_pipeline.flow.files import PUBLIC, write_text
-from release_pipeline.store.connections import open_delivered
+from release_pipeline.explore.editing import examine_text, read_file
+from release_pipeline.store.database import open_delivered
+from release_pipeline.store.files import PUBLIC, write_text
 from tests.guards import HANGING
 from tests.integration.people import copy_site
 from tests.integration.sites import ROOT, TinySite, policy_text

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from release_pipeline.errors import GateFailed
-from release_pipeline.flow.opening import open_release
-from release_pipeline.flow.secret_files import Probe
+from release_pipeline.pipeline.opening import open_release
+from release_pipeline.store.files import Probe
 from tests.integration.sites import HEADER, PARTS, Row, TinySite, make_rows, make_site
 
 CLAMPED = PARTS["columns"].replace("outside: fail", "outside: clamp")

@@ -12,17 +12,18 @@ import dagster as dg
 import jsonschema
 import pytest
 
-from release_pipeline.cli import main
-from release_pipeline.dagster_app.definitions import build_defs
-from release_pipeline.dagster_app.site import SiteResource
+from release_pipeline.apps.cli import main
+from release_pipeline.apps.dagster.building import build_defs
+from release_pipeline.apps.dagster.names import SiteResource
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.alerts import channels, look, sender
-from release_pipeline.flow.alerts.alert import Alert
-from release_pipeline.flow.alerts.look import TOLD
-from release_pipeline.flow.alerts.matters import LATE_AFTER, REFUSED
-from release_pipeline.flow.alerts.outbox import NotSent, folder_of
-from release_pipeline.flow.opening import open_release
-from release_pipeline.flow.timetable import record_policies
+from release_pipeline.operate.alerts import look
+from release_pipeline.operate.alerts import sending as channels
+from release_pipeline.operate.alerts import sending as sender
+from release_pipeline.operate.alerts.look import TOLD
+from release_pipeline.operate.alerts.matters import LATE_AFTER, REFUSED, Alert
+from release_pipeline.operate.alerts.outbox import NotSent, folder_of
+from release_pipeline.operate.timetable import record_policies
+from release_pipeline.pipeline.opening import open_release
 from tests.integration.people import copy_site
 from tests.integration.sites import GX_WARNINGS, ROOT, TinySite, make_rows, make_site, spoil
 from tests.leaks import find_canaries, read_blobs

@@ -20,28 +20,26 @@ import dagster as dg
 import duckdb
 import pytest
 
-from release_pipeline.dagster_app.launch import prepare
+from release_pipeline.apps.dagster.launch import prepare
 from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
-from release_pipeline.flow import gates, release
-from release_pipeline.flow.policies import read_caps
-from release_pipeline.flow.publication.dossier import write_dossier
-from release_pipeline.flow.publication.publish import list_publishable, publish
-from release_pipeline.flow.publication.verification import examine, verify
-from release_pipeline.flow.publication.withdrawal import retract, supersede
-from release_pipeline.flow.secret_files import Probe
-from release_pipeline.flow.site import Site, _RegistryAnchor
-from release_pipeline.flow.sums import hash_of
-from release_pipeline.flow.trust.approvals import (
+from release_pipeline.ledger.policies import read_caps
+from release_pipeline.masking import centroids
+from release_pipeline.pipeline import gates, release
+from release_pipeline.publish.dossier import write_dossier
+from release_pipeline.publish.publish import list_publishable, publish, retract, supersede
+from release_pipeline.publish.verification import examine, verify
+from release_pipeline.store.files import Probe, hash_of
+from release_pipeline.store.registry import Event, ReleaseId, canonical_json
+from release_pipeline.store.site import Site, _RegistryAnchor
+from release_pipeline.trust.approvals import (
     approve_candidate,
     approve_policy,
     approve_populations,
     reject_candidate,
     return_candidate,
 )
-from release_pipeline.flow.trust.keys import NotSigned, PrivateKey
-from release_pipeline.flow.trust.members import distrust, trust_key
-from release_pipeline.stages.strategies import centroids
-from release_pipeline.store.registry import Event, ReleaseId, canonical_json
+from release_pipeline.trust.keys import NotSigned, PrivateKey
+from release_pipeline.trust.members import distrust, trust_key
 from tests.integration.people import CORRECTION, PEOPLE, RELEASE, appoint, copy_site, read_keys, review
 from tests.integration.processes import PROCESSES, TOGETHER, child, hear
 from tests.integration.sites import TinySite, make_site

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from release_pipeline.apps.cli import main
 from release_pipeline.claims.audit import Finding
 from release_pipeline.claims.suite import list_suite
-from release_pipeline.cli import main
-from release_pipeline.flow import claims
-from release_pipeline.flow.publication.dossier import write_dossier
-from release_pipeline.privacy.catalogue import METHODS
+from release_pipeline.mechanisms.catalogue import METHODS
+from release_pipeline.pipeline import claims
+from release_pipeline.publish.dossier import write_dossier
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.verify import verify_path
 from tests.integration.publishing import Keys, make_trusted_site, publish_release, read_zip
@@ -78,6 +78,6 @@ def test_a_broken_claim_is_exit_code_1(
 ) -> None:
     """And the table says which one."""
     audited = claims.Audited({"idp-cbls": [replace(FOUND, proved=proved)]}, True, {"idp-cbls": "0" * 64})
-    monkeypatch.setattr("release_pipeline.cli.verifying.audit_all_methods", lambda **_: audited)
+    monkeypatch.setattr("release_pipeline.apps.cli.verifying.audit_all_methods", lambda **_: audited)
     assert main(["audit-claims", "--all-methods", "--quick"]) == code
     assert ("| BROKEN |" in capsys.readouterr().out) == bool(code)

@@ -12,16 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.cli.program import main
+from release_pipeline.apps.cli.program import main
 from release_pipeline.errors import Blocked, WrongUsage
-from release_pipeline.flow import backup
-from release_pipeline.flow.backup import _list_files, _list_vaults, read_backup, write_backup
-from release_pipeline.flow.entering import accept, read_named
-from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.restoring import restore
-from release_pipeline.flow.trust.keys import NotSigned, PrivateKey
-from release_pipeline.flow.witness import read_head
+from release_pipeline.ledger.office import read_head
+from release_pipeline.operate import backup
+from release_pipeline.operate.backup import _list_files, _list_vaults, read_backup, restore, write_backup
+from release_pipeline.operate.survivors import accept, read_named
+from release_pipeline.publish.verification import verify
 from release_pipeline.store.registry import ReleaseId
+from release_pipeline.trust.keys import NotSigned, PrivateKey
 from tests.integration.people import copy_site, review
 from tests.integration.publishing import failures_of, publish_release
 from tests.integration.sites import TinySite, make_rows

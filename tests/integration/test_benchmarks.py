@@ -10,7 +10,7 @@ import pytest
 
 from experiments import frontier
 from experiments.benchmarks.__main__ import CASES
-from release_pipeline.flow.demo import find_demo_data
+from release_pipeline.operate.demo import find_demo_data
 from tests.guards import HANGING
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,17 +9,15 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from release_pipeline.cli import main as command
+from release_pipeline.apps.cli import main as command
 from release_pipeline.errors import Blocked, OverCap, PolicyInvalid
-from release_pipeline.flow.exposure import describe_overlap, read_overlap
-from release_pipeline.flow.lineage import check_lineage
-from release_pipeline.flow.opening import revise_release
-from release_pipeline.flow.policies import read_caps
-from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.same_people import warn_by_name
-from release_pipeline.flow.status.check import check_policy
-from release_pipeline.flow.status.ledger import describe_exposure, describe_ledger, read_ledgers
-from release_pipeline.store.holdings import VaultDamaged
+from release_pipeline.ledger.account import describe_exposure, describe_ledger, read_ledgers
+from release_pipeline.ledger.exposure import describe_overlap, read_overlap, warn_by_name
+from release_pipeline.ledger.policies import check_lineage, read_caps
+from release_pipeline.pipeline.check import check_policy
+from release_pipeline.pipeline.opening import revise_release
+from release_pipeline.publish.verification import verify
+from release_pipeline.store.ledger import VaultDamaged
 from tests.integration.publishing import failures_of
 from tests.integration.sites import Row, TinySite, make_rows, make_site
 

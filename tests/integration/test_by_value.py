@@ -13,19 +13,19 @@ import pandas as pd
 import pytest
 
 from release_pipeline.analyst import NoHonestAnswer, read_release, simulate
-from release_pipeline.flow import checkpoints
-from release_pipeline.flow import release as flow_release
-from release_pipeline.flow.opening import open_release
-from release_pipeline.flow.publication.dossier import write_dossier
-from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.secret_files import Probe
-from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.formats.package import COUNTS_FILE
+from release_pipeline.masking.by_value import read_stages
+from release_pipeline.mechanisms.noise import SECRET_BYTES
+from release_pipeline.pipeline import checkpoints
+from release_pipeline.pipeline import release as flow_release
+from release_pipeline.pipeline.opening import open_release
 from release_pipeline.policy import load_policy
-from release_pipeline.policy.families.by_value import ByValueFamily
-from release_pipeline.policy.options import ByValueOptions
-from release_pipeline.privacy.noise import SECRET_BYTES
-from release_pipeline.report.counts import COUNTS_FILE
-from release_pipeline.stages.strategies.by_value import read_stages
+from release_pipeline.policy.families.columns import ByValueFamily
+from release_pipeline.policy.file.options import ByValueOptions
+from release_pipeline.publish.dossier import write_dossier
+from release_pipeline.publish.verification import verify
+from release_pipeline.store.files import Probe
+from release_pipeline.trust.keys import PrivateKey
 from tests.integration.people import RELEASE
 from tests.integration.publishing import failures_of, make_trusted_site, publish_release, read_zip
 from tests.integration.sites import PARTS, TinySite, make_rows, make_site, refusal

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.cli import main
+from release_pipeline.apps.cli import main
 from tests.integration.sites import HEADER, TinySite, make_rows
 from tests.leaks import find_canaries
 

@@ -19,11 +19,11 @@ import click
 import pytest
 
 from release_pipeline import __version__
-from release_pipeline.cli import main
-from release_pipeline.cli.commands import SECTIONS, SHORT, Command
-from release_pipeline.cli.program import cli
-from release_pipeline.flow.site import find_site
+from release_pipeline.apps.cli import main
+from release_pipeline.apps.cli.commands import SECTIONS, SHORT, Command
+from release_pipeline.apps.cli.program import cli
 from release_pipeline.store.ledger import list_charges
+from release_pipeline.store.site import find_site
 from tests.guards import HANGING
 from tests.integration.people import Demo, copy_site
 
@@ -66,7 +66,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def command(*arguments: str | Path) -> list[str | Path]:
     """`release-pipeline` with these arguments in a process of its own."""
-    return [sys.executable, "-m", "release_pipeline.cli", *arguments]
+    return [sys.executable, "-m", "release_pipeline.apps.cli", *arguments]
 
 
 def list_commands(group: click.Group, parent: click.Context) -> Iterator[tuple[str, Command]]:

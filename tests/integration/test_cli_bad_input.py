@@ -31,8 +31,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from release_pipeline.cli import main
-from release_pipeline.flow import mask as flow_mask
+from release_pipeline.apps.cli import main
+from release_pipeline.pipeline import mask as flow_mask
 
 WORD = "zyxCANARYzyx"
 NUMBER = "735184629"

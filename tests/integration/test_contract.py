@@ -14,16 +14,22 @@ import pytest
 
 from release_pipeline.analyst import explain_kit, read_release
 from release_pipeline.claims.promises import list_promises
-from release_pipeline.flow.publication.dossier import write_dossier
+from release_pipeline.mechanisms.catalogue import METHODS, ClaimSpec, MethodSpec
+from release_pipeline.mechanisms.catalogue.spec import ZCDP
 from release_pipeline.policy import parse_policy
-from release_pipeline.policy.loss import release_loss
-from release_pipeline.policy.plan import check_rows, describe_plan, make_plan
-from release_pipeline.policy.statements import state_claim
-from release_pipeline.policy.views import plan_to_json
-from release_pipeline.policy.words import describe_claim, describe_scopes, not_covered_words
-from release_pipeline.privacy.catalogue import METHODS, ClaimSpec, MethodSpec
-from release_pipeline.privacy.catalogue.definitions import ZCDP
-from release_pipeline.report.public import CARD_SCHEMA
+from release_pipeline.policy.plans.loss import release_loss
+from release_pipeline.policy.plans.plan import (
+    check_rows,
+    describe_claim,
+    describe_plan,
+    describe_scopes,
+    make_plan,
+    not_covered_words,
+    state_claim,
+)
+from release_pipeline.policy.plans.views import plan_to_json
+from release_pipeline.publish.dossier import write_dossier
+from release_pipeline.publish.public import CARD_SCHEMA
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.verify import verify_path
 from tests.integration.publishing import Keys, failures_of, make_trusted_site, publish_release

@@ -15,13 +15,13 @@ import pytest
 
 from release_pipeline.analyst import read_release
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.masking.tables import locate_tables
+from release_pipeline.mechanisms.basis.grid import IntArray
+from release_pipeline.mechanisms.tables import CellNoise, sum_levels
 from release_pipeline.policy import load_policy
-from release_pipeline.privacy.grid import IntArray
-from release_pipeline.privacy.tables import CellNoise, sum_levels
-from release_pipeline.report.public import CARD_SCHEMA
-from release_pipeline.stages.tables import locate_tables
+from release_pipeline.publish.public import CARD_SCHEMA
+from release_pipeline.publish.verification import verify
+from release_pipeline.trust.keys import PrivateKey
 from tests.integration.publishing import failures_of, make_trusted_site, publish_release
 from tests.integration.sites import Row, TinySite, make_site
 from tests.integration.test_households import MOST, SURE, make_households, of_first

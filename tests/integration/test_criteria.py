@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from release_pipeline.errors import GateFailed
-from release_pipeline.flow.evidence import load_evidence
-from release_pipeline.flow.publication.publish import _judge_candidate  # pyright: ignore[reportPrivateUsage]
+from release_pipeline.formats.evidence import load_evidence
+from release_pipeline.publish.publish import _judge_candidate  # pyright: ignore[reportPrivateUsage]
 from tests.integration.sites import HEADER, TinySite, make_rows, make_site
 
 pytestmark = pytest.mark.slow

@@ -24,8 +24,8 @@ import duckdb
 import psutil
 import pytest
 
-from release_pipeline.dagster_app.launch import prepare
-from release_pipeline.dagster_app.runs import PROCESS
+from release_pipeline.apps.dagster.launch import prepare
+from release_pipeline.apps.dagster.runs import PROCESS
 from tests.guards import HANGING
 from tests.integration.processes import run_program
 from tests.integration.sites import TinySite, make_rows, make_site
@@ -41,7 +41,7 @@ MADE = ["opened", "reserved", "secret", "drawn", "candidate"]
 UI = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from release_pipeline.cli import main
+from release_pipeline.apps.cli import main
 sys.exit(main())
 """
 

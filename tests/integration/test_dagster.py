@@ -8,9 +8,9 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from release_pipeline.dagster_app.definitions import build_defs
-from release_pipeline.dagster_app.site import SiteResource
-from release_pipeline.flow.demo import find_demo_data
+from release_pipeline.apps.dagster.building import build_defs
+from release_pipeline.apps.dagster.names import SiteResource
+from release_pipeline.operate.demo import find_demo_data
 
 POLICIES = Path(__file__).resolve().parents[2] / "policies"
 
@@ -72,10 +72,10 @@ def test_a_shipped_timetable_opens_its_waves_one_by_one(site: Path, tmp_path: Pa
 
 def test_workspace_and_instance_files_work_at_the_top_level() -> None:
     """The module that workspace.yaml names has definitions, and dagster.yaml holds no reference to the environment."""
-    from release_pipeline.dagster_app import definitions
+    from release_pipeline.apps.dagster import definitions
 
     root = POLICIES.parent
-    assert "release_pipeline.dagster_app.definitions" in (root / "workspace.yaml").read_text()
+    assert "release_pipeline.apps.dagster.definitions" in (root / "workspace.yaml").read_text()
     assert isinstance(definitions.defs, dg.Definitions)
     lines = [line.split("#")[0] for line in (root / "dagster.yaml").read_text().splitlines()]
     assert not any("env:" in line for line in lines)

@@ -16,7 +16,7 @@ import pytest
 import yaml
 from psycopg2 import sql
 
-from release_pipeline.dagster_app.launch import prepare
+from release_pipeline.apps.dagster.launch import prepare
 from tests.integration.processes import run_program
 from tests.integration.sites import ROOT, TinySite, make_rows, make_site
 from tests.integration.test_operations import hanging

@@ -16,14 +16,14 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from release_pipeline.dagster_app.definitions import build_defs
-from release_pipeline.dagster_app.metadata import ALLOWED, build_metadata
-from release_pipeline.dagster_app.releases import build_release_assets
-from release_pipeline.dagster_app.site import SiteResource
-from release_pipeline.flow import release as flow_release
-from release_pipeline.flow.facts import PublicFacts
-from release_pipeline.flow.release import FAMILIES, StageResult
-from release_pipeline.stages.checks import Check
+from release_pipeline.apps.dagster.building import build_defs
+from release_pipeline.apps.dagster.metadata import ALLOWED, build_metadata
+from release_pipeline.apps.dagster.names import SiteResource
+from release_pipeline.apps.dagster.releases import build_release_assets
+from release_pipeline.ledger.facts import PublicFacts
+from release_pipeline.pipeline import release as flow_release
+from release_pipeline.pipeline.release import StageResult
+from release_pipeline.rows.checks import FAMILIES, Check
 from tests.integration.sites import (
     GX_WARNINGS,
     QUIET,

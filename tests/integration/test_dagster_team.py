@@ -9,9 +9,9 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from release_pipeline.dagster_app.building import build_defs
-from release_pipeline.dagster_app.runs import PROCESS
-from release_pipeline.flow import release as flow_release
+from release_pipeline.apps.dagster.building import build_defs
+from release_pipeline.apps.dagster.runs import PROCESS
+from release_pipeline.pipeline import release as flow_release
 from tests.integration.sites import GX_WARNINGS, QUIET, TinySite, failures, make_site
 
 pytestmark = [GX_WARNINGS, pytest.mark.slow]

@@ -16,8 +16,8 @@ from dagster._core.definitions.job_base import RepoBackedJob
 from dagster._core.execution.api import execute_run_iterator
 from dagster._core.loader import LoadingContextForTest
 
-from release_pipeline.dagster_app.building import build_defs
-from release_pipeline.dagster_app.site import SiteResource
+from release_pipeline.apps.dagster.building import build_defs
+from release_pipeline.apps.dagster.names import SiteResource
 from release_pipeline.errors import ReleasePipelineError
 from tests.integration.sites import GX_WARNINGS, QUIET, Row, TinySite, failures, make_rows, make_site
 
@@ -330,7 +330,7 @@ def test_a_source_that_changes_while_it_is_read_is_refused(build: Callable[..., 
     """With or without an upstream asset: half of each version would be a third."""
     team = build()
     (team.tiny.home / "site.yaml").unlink()
-    from release_pipeline.flow import release as flow_release
+    from release_pipeline.pipeline import release as flow_release
 
     begin_run = flow_release.begin_run
 

@@ -22,13 +22,13 @@ from hypothesis import strategies as st
 
 from release_pipeline.analyst import Moments, NoHonestAnswer, read_release, simulate
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.flow.mask import mask_table
-from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.reading import collect_facts, typed_column
-from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.pipeline.mask import mask_table
+from release_pipeline.pipeline.reading import collect_facts, typed_column
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.stages.checks import check_facts, refusals
+from release_pipeline.publish.verification import verify
+from release_pipeline.rows.checks import check_facts, refusals
 from release_pipeline.store.raw import RawTable, create_macros
+from release_pipeline.trust.keys import PrivateKey
 from tests.integration.publishing import failures_of, make_trusted_site, publish_release
 from tests.integration.sites import Row, TinySite, make_rows, make_site, policy_text
 

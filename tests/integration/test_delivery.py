@@ -10,17 +10,16 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.cli import main
-from release_pipeline.flow.publication.deliveries import DELIVERED, DELIVERING, RECALLED
-from release_pipeline.flow.publication.delivery import NotDelivered, Outcome, deliver, list_outstanding
-from release_pipeline.flow.publication.verification import verify, write_events
-from release_pipeline.flow.publication.withdrawal import retract
-from release_pipeline.flow.secret_files import Probe
-from release_pipeline.flow.site import Site
-from release_pipeline.flow.trust.keys import PrivateKey
-from release_pipeline.store.targets import http
-from release_pipeline.store.targets.dataverse import DataverseTarget
-from release_pipeline.store.targets.zenodo import ZenodoTarget
+from release_pipeline.apps.cli import main
+from release_pipeline.publish.delivery import DELIVERED, DELIVERING, RECALLED, NotDelivered, Outcome, deliver, list_outstanding
+from release_pipeline.publish.publish import retract
+from release_pipeline.publish.verification import verify, write_events
+from release_pipeline.store.files import Probe
+from release_pipeline.store.site import Site
+from release_pipeline.targets import http
+from release_pipeline.targets.dataverse import DataverseTarget
+from release_pipeline.targets.zenodo import ZenodoTarget
+from release_pipeline.trust.keys import PrivateKey
 from release_pipeline.verify import verify_path
 from tests.integration.people import RELEASE, copy_site
 from tests.integration.sites import TinySite

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.cli import main
-from release_pipeline.flow.trust.keys import PrivateKey
-from release_pipeline.store.targets import http
+from release_pipeline.apps.cli import main
+from release_pipeline.targets import http
+from release_pipeline.trust.keys import PrivateKey
 from tests.integration.people import RELEASE, copy_site, review
 from tests.integration.sites import TinySite
 from tests.integration.targets import TOKEN, Ckan, serving

@@ -12,14 +12,13 @@ import pandas as pd
 import pytest
 from pydantic import TypeAdapter
 
-from release_pipeline.cli import main
+from release_pipeline.apps.cli import main
 from release_pipeline.errors import DataRefused
-from release_pipeline.flow.policies import policy_of
+from release_pipeline.ledger.policies import policy_of
 from release_pipeline.policy import load_policy
-from release_pipeline.policy.derivations import Derivation, Derived, order_derivations
-from release_pipeline.policy.words import not_covered_words
-from release_pipeline.store.derived import count_unread, derive_columns
-from release_pipeline.store.raw import RawTable, create_macros
+from release_pipeline.policy.file.derivations import Derivation, Derived, order_derivations
+from release_pipeline.policy.plans.plan import not_covered_words
+from release_pipeline.store.raw import RawTable, count_unread, create_macros, derive_columns
 from tests.integration.sites import TinySite, make_rows, make_site, refusal
 from tests.leaks import find_canaries
 

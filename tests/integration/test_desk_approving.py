@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from release_pipeline import sign
-from release_pipeline.flow.policies import read_caps
-from release_pipeline.flow.reviewing import requests
-from release_pipeline.flow.reviewing.requests import list_requests, read_policy_request
-from release_pipeline.flow.status.ledger import describe_ledger, read_ledgers
-from release_pipeline.flow.trust.approvals import approve_policy, approve_populations, check_may_run
-from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.ledger.account import describe_ledger, read_ledgers
+from release_pipeline.ledger.policies import read_caps
+from release_pipeline.review import requests
+from release_pipeline.review.requests import list_requests, read_policy_request
+from release_pipeline.trust.approvals import approve_policy, approve_populations, check_may_run
+from release_pipeline.trust.keys import PrivateKey
 from tests.integration.desks import OpenDesk, open_desk
 from tests.integration.people import copy_site
 from tests.integration.sites import TinySite

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.flow.opening import revise_release
-from release_pipeline.flow.publication.delivery import deliver
-from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.publication.withdrawal import retract, supersede
-from release_pipeline.flow.status.history import tell_history
-from release_pipeline.flow.trust.approvals import approve_candidate, reject_candidate, return_candidate
-from release_pipeline.flow.trust.keys import PrivateKey, make_key, read_key
-from release_pipeline.flow.trust.members import trust_key
-from release_pipeline.flow.trust.revocation import revoke
+from release_pipeline.pipeline.opening import revise_release
+from release_pipeline.publish.delivery import deliver
+from release_pipeline.publish.history import tell_history
+from release_pipeline.publish.publish import retract, supersede
+from release_pipeline.publish.verification import verify
 from release_pipeline.store.registry import ReleaseId
+from release_pipeline.trust.approvals import approve_candidate, reject_candidate, return_candidate
+from release_pipeline.trust.keys import PrivateKey, make_key, read_key
+from release_pipeline.trust.members import trust_key
+from release_pipeline.trust.revocation import revoke
 from tests.integration.desks import OpenDesk, open_desk
 from tests.integration.people import CORRECTION, RELEASE, copy_site
 from tests.integration.publishing import failures_of, flip

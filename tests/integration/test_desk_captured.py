@@ -22,10 +22,10 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.desk.backend.server import serving_backend
-from release_pipeline.desk.backend.service import CALLS, Backend
-from release_pipeline.desk.tokens import make_token
-from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.apps.desk.backend.people import make_token
+from release_pipeline.apps.desk.backend.server import serving_backend
+from release_pipeline.apps.desk.backend.service import CALLS, Backend
+from release_pipeline.trust.keys import PrivateKey
 from tests.guards import HANGING
 from tests.integration.desks import KNOWN, RELEASE, add_people
 from tests.integration.people import copy_site

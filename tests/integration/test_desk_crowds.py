@@ -11,7 +11,7 @@ from typing import cast
 
 import pytest
 
-from release_pipeline.desk.web.frame import LONGEST_LOGIN, LONGEST_UNKNOWN
+from release_pipeline.apps.desk.web.frame import LONGEST_LOGIN, LONGEST_UNKNOWN
 from tests.guards import HANGING
 from tests.integration.desks import RELEASE, Browser, Direct, OpenDesk, open_desk, serving_desk, serving_pages
 from tests.integration.people import copy_site

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.desk.backend.service import CALLS
-from release_pipeline.desk.tokens import make_token
-from release_pipeline.desk.web.application import WAYS
-from release_pipeline.desk.web.frame import Way
+from release_pipeline.apps.desk.backend.people import make_token
+from release_pipeline.apps.desk.backend.service import CALLS
+from release_pipeline.apps.desk.web.application import WAYS
+from release_pipeline.apps.desk.web.frame import Way
 from tests.integration.desks import (
     HOST,
     ORIGIN,

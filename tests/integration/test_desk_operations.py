@@ -15,15 +15,15 @@ from urllib.parse import urlencode
 
 import pytest
 
-from release_pipeline.cli.program import main
-from release_pipeline.desk import demo as desk_demo
-from release_pipeline.desk.demo import prepare_demo_desk, publishing
-from release_pipeline.desk.tokens import list_tokens
+from release_pipeline.apps.cli.program import main
+from release_pipeline.apps.desk import demo as desk_demo
+from release_pipeline.apps.desk.backend.people import list_tokens
+from release_pipeline.apps.desk.demo import prepare_demo_desk, publishing
 from release_pipeline.errors import WrongUsage
-from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import list_statuses
-from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.ledger.states import list_statuses
 from release_pipeline.store.registry import ReleaseId
+from release_pipeline.store.site import Site
+from release_pipeline.trust.keys import PrivateKey
 from tests.guards import HANGING
 from tests.integration.desks import OpenDesk, find_port, open_desk
 from tests.integration.people import RELEASE, Demo, copy_site, review
@@ -92,7 +92,7 @@ def test_a_link_is_for_where_people_reach_the_desk(desk: OpenDesk, capsys: pytes
 def test_one_command_opens_the_demos_desk_and_ends_with_all_that_it_started(finished_demo: Demo, tmp_path: Path) -> None:
     """Every link lets its person in; what is for playing is said to be."""
     home, port = copy_site(finished_demo.home, tmp_path / "demo").home, find_port()
-    command = [sys.executable, "-m", "release_pipeline.cli", "desk", "--home", str(home), "--demo", "--port", str(port)]
+    command = [sys.executable, "-m", "release_pipeline.apps.cli", "desk", "--home", str(home), "--demo", "--port", str(port)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         said = ""

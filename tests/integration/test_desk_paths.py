@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from release_pipeline.desk.web.application import WAYS
+from release_pipeline.apps.desk.web.application import WAYS
 from tests.integration.desks import KNOWN, RELEASE, Browser, OpenDesk, fill_path, open_desk, read_everything
 from tests.integration.people import copy_site
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.flow.trust.approvals import approve_policy
-from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.trust.approvals import approve_policy
+from release_pipeline.trust.keys import PrivateKey
 from tests.integration.desks import OpenDesk, Page, name_people, open_desk
 from tests.integration.people import copy_site
 from tests.integration.sites import policy_text

@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from release_pipeline.desk.protocol import CallRequest
-from release_pipeline.door.proxies import ProxyHeaders
+from release_pipeline.apps.desk.backend.protocol import CallRequest
+from release_pipeline.apps.door import ProxyHeaders
 from tests.guards import HANGING
 from tests.integration.desks import RELEASE, Browser, OpenDesk, open_desk, serving_desk
 from tests.integration.people import copy_site

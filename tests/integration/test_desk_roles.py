@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.desk.backend.calls import Call
-from release_pipeline.desk.backend.service import CALLS
-from release_pipeline.desk.backend.signing import read_statements
-from release_pipeline.desk.people import Role
-from release_pipeline.desk.protocol import CallRequest
-from release_pipeline.desk.web.application import COOKIE
+from release_pipeline.apps.desk.backend.calls import Call
+from release_pipeline.apps.desk.backend.people import Role
+from release_pipeline.apps.desk.backend.protocol import CallRequest
+from release_pipeline.apps.desk.backend.service import CALLS
+from release_pipeline.apps.desk.backend.signing import read_statements
+from release_pipeline.apps.desk.web.application import COOKIE
 from release_pipeline.errors import WrongUsage
-from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.store.registry import ReleaseId
+from release_pipeline.trust.keys import PrivateKey
 from tests.integration.desks import KNOWN, RELEASE, ROLES, Browser, OpenDesk, open_desk
 from tests.integration.people import copy_site
 

@@ -11,11 +11,11 @@ from urllib.parse import urlencode
 
 import pytest
 
-from release_pipeline.desk.backend.access import MOST_WRONG, Sessions
-from release_pipeline.desk.tokens import make_token, withdraw_tokens
-from release_pipeline.desk.web.application import COOKIE
-from release_pipeline.flow.trust.keys import PrivateKey
-from release_pipeline.flow.trust.members import distrust
+from release_pipeline.apps.desk.backend.people import make_token, withdraw_tokens
+from release_pipeline.apps.desk.backend.service import MOST_WRONG, Sessions
+from release_pipeline.apps.desk.web.application import COOKIE
+from release_pipeline.trust.keys import PrivateKey
+from release_pipeline.trust.members import distrust
 from tests.integration.desks import (
     AUDITOR,
     OPERATOR,

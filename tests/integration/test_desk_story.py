@@ -17,13 +17,12 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.desk.opening import default_socket, opened_backend, serve_web
-from release_pipeline.desk.tokens import make_token
-from release_pipeline.flow.opening import revise_release
-from release_pipeline.flow.publication.publish import publish
-from release_pipeline.flow.publication.withdrawal import retract
-from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.apps.desk.backend.people import make_token
+from release_pipeline.apps.desk.opening import default_socket, opened_backend, serve_web
+from release_pipeline.pipeline.opening import revise_release
+from release_pipeline.publish.publish import publish, retract
 from release_pipeline.store.registry import ReleaseId
+from release_pipeline.trust.keys import PrivateKey
 from tests.guards import HANGING
 from tests.integration.browser import Page, open_browser
 from tests.integration.publishing import make_trusted_site
@@ -88,7 +87,7 @@ class Player:
         wait_until(lambda: (folder / words[2]).exists())
         command = [str(self._keys / self.name) if word == "YOUR_KEY" else word for word in words[1:]]
         signing = subprocess.run(
-            [sys.executable, "-m", "release_pipeline.cli", *command, "--yes"],
+            [sys.executable, "-m", "release_pipeline.apps.cli", *command, "--yes"],
             cwd=folder,
             capture_output=True,
             text=True,

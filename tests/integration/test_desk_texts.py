@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.desk.tokens import make_token
-from release_pipeline.desk.web.application import WAYS
-from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.apps.desk.backend.people import make_token
+from release_pipeline.apps.desk.web.application import WAYS
+from release_pipeline.trust.keys import PrivateKey
 from tests.integration.browser import open_browser
 from tests.integration.desks import RELEASE, ROLES, Browser, OpenDesk, Page, fill_path, open_desk, serving_pages
 from tests.integration.publishing import make_trusted_site

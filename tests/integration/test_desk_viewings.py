@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.desk.protocol import CallRequest
-from release_pipeline.desk.viewings import Viewings
+from release_pipeline.apps.desk.backend.people import Viewings
+from release_pipeline.apps.desk.backend.protocol import CallRequest
 from tests.integration.desks import RELEASE, OpenDesk, open_desk
 from tests.integration.people import copy_site
 from tests.integration.test_desk_roles import question

@@ -14,13 +14,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from release_pipeline import sign, verify
 from release_pipeline.errors import Blocked, ReleasePipelineError
-from release_pipeline.flow.policies import read_caps
-from release_pipeline.flow.publication.publish import publish
-from release_pipeline.flow.reviewing.bundle import write_bundle
-from release_pipeline.flow.trust.approvals import approve_policy, check_may_run, import_statement
-from release_pipeline.flow.trust.keys import NotSigned, PrivateKey, read_statement
-from release_pipeline.flow.trust.members import distrust
-from release_pipeline.flow.trust.succession import accept, name_recovery, recover, sign_proposal
+from release_pipeline.ledger.policies import read_caps
+from release_pipeline.publish.publish import publish
+from release_pipeline.review.bundle import write_bundle
+from release_pipeline.trust.approvals import approve_policy, check_may_run, import_statement
+from release_pipeline.trust.keys import NotSigned, PrivateKey, read_statement
+from release_pipeline.trust.members import distrust
+from release_pipeline.trust.revocation import accept, name_recovery, recover, sign_proposal
 from tests.integration.people import RELEASE, copy_site
 from tests.integration.sites import TinySite
 from tests.ssh_keys import hold

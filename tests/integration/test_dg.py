@@ -39,4 +39,4 @@ def test_dg_loads_the_checkout() -> None:
 @pytest.mark.slow
 def test_dg_knows_the_component() -> None:
     """By the entry point of the distribution, with the description of its attributes."""
-    assert "release_pipeline.dagster_app.ReleasePipelineSite" in dg("list", "components")
+    assert "release_pipeline.apps.dagster.ReleasePipelineSite" in dg("list", "components")

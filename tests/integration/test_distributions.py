@@ -22,8 +22,8 @@ MADE = {  # what the product's wheel has from elsewhere in the checkout: where i
     "sql": "sql",
     "policies": "policies",
     "requirements.lock": "requirements.lock",
-    "dagster_app/dagster.yaml": "dagster.yaml",
-    "dagster_app/workspace.yaml": "workspace.yaml",
+    "apps/dagster/dagster.yaml": "dagster.yaml",
+    "apps/dagster/workspace.yaml": "workspace.yaml",
 }
 LAZY = {"numba"}  # the extra `compiled` of the analyst's distribution
 BUILD = "import sys, hatchling.build as backend; print(getattr(backend, 'build_' + sys.argv[1])(sys.argv[2]))"
@@ -53,7 +53,7 @@ class Blocked(importlib.abc.MetaPathFinder):
 sys.path = [sys.argv[1], *(place for place in sys.path if place != {str(ROOT)!r} and place)]
 sys.meta_path.insert(0, Blocked())
 import numpy as np
-import release_pipeline.analyst as analyst, release_pipeline.privacy as privacy, release_pipeline.verify as verify
+import release_pipeline.analyst as analyst, release_pipeline.mechanisms as privacy, release_pipeline.verify as verify
 from release_pipeline.analyst.facts import ColumnFacts
 
 modules = [name for _, name, _ in pkgutil.walk_packages([sys.argv[1] + "/release_pipeline"], "release_pipeline.")]
@@ -113,7 +113,7 @@ def run_installed(folder: Path, *arguments: str) -> subprocess.CompletedProcess[
     program = (
         f"import sys; sys.path = [{str(folder)!r}, *(place for place in sys.path if place not in ('', {str(ROOT)!r}))]\n"
         "import release_pipeline; assert release_pipeline.__file__.startswith(sys.path[0])\n"
-        "from release_pipeline.cli import main; sys.exit(main(sys.argv[1:]))"
+        "from release_pipeline.apps.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     command = [sys.executable, "-c", program, *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -172,7 +172,7 @@ def test_analyst_needs_nothing_of_the_product(tmp_path: Path, wheels: dict[str, 
     assert done.returncode == 0, done.stderr
     shown = json.loads(done.stdout)
     assert shown["file"].startswith(str(folder))
-    assert {"release_pipeline.analyst.laws", "release_pipeline.privacy.methods", "release_pipeline.verify"} <= set(
+    assert {"release_pipeline.analyst.laws", "release_pipeline.mechanisms.columns.methods", "release_pipeline.verify"} <= set(
         shown["modules"]
     )
     assert not {"dagster", "duckdb", "pydantic", "great_expectations", "sklearn", "numba", "pandas"} & set(shown["loaded"])

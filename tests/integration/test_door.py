@@ -172,7 +172,7 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("door")
     server = Server(make_site(folder / "site"), free_port(), log=folder / "log")
     assert server.log is not None
-    program = STOPPABLE + "from release_pipeline.cli import main; sys.exit(main())"
+    program = STOPPABLE + "from release_pipeline.apps.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", program, "ui", "--home", str(server.tiny.home), "--port", str(server.port)]
     command += ["--uds", str(folder / "ui.sock")]
     with (

@@ -14,12 +14,11 @@ from typing import Any
 import pytest
 import uvicorn
 
-from release_pipeline.dagster_app.door import Role
-from release_pipeline.dagster_app.door.forwarded import read_proxy
-from release_pipeline.dagster_app.door.guard import ROLE, Door
-from release_pipeline.dagster_app.door.machines import Machines
-from release_pipeline.door.serving import configure_server
-from release_pipeline.flow.site import Site
+from release_pipeline.apps.dagster.door import ROLE, Door, read_proxy
+from release_pipeline.apps.dagster.judge import Role
+from release_pipeline.apps.dagster.machines import Machines
+from release_pipeline.apps.door import configure_server
+from release_pipeline.store.site import Site
 from tests.guards import HANGING
 
 SHARED = "0123456789abcdef0123456789abcdef"

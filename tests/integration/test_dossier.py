@@ -17,13 +17,13 @@ import duckdb
 import pytest
 
 from release_pipeline.errors import Blocked
-from release_pipeline.flow.opening import revise_release
-from release_pipeline.flow.publication.dossier import write_dossier
-from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.publication.withdrawal import retract, supersede
-from release_pipeline.flow.trust.approvals import approve_policy
+from release_pipeline.pipeline.opening import revise_release
 from release_pipeline.policy import parse_policy
+from release_pipeline.publish.dossier import write_dossier
+from release_pipeline.publish.publish import retract, supersede
+from release_pipeline.publish.verification import verify
 from release_pipeline.store.registry import ReleaseId
+from release_pipeline.trust.approvals import approve_policy
 from release_pipeline.verify import verify_path
 from tests.integration.publishing import (
     FLIPS,

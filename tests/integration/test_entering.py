@@ -10,16 +10,14 @@ from pathlib import Path
 import pytest
 
 from release_pipeline.errors import Blocked, OverCap, WrongUsage
-from release_pipeline.flow.backup import write_backup
-from release_pipeline.flow.entering import accept, read_named
-from release_pipeline.flow.opening import revise_release
-from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.restoring import restore
-from release_pipeline.flow.status.ledger import describe_exposure, describe_ledger, read_ledgers
-from release_pipeline.flow.status.ledger_document import view_ledger
-from release_pipeline.flow.trust.approvals import approve_populations
-from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.ledger.account import describe_exposure, describe_ledger, read_ledgers, view_ledger
+from release_pipeline.operate.backup import restore, write_backup
+from release_pipeline.operate.survivors import accept, read_named
+from release_pipeline.pipeline.opening import revise_release
+from release_pipeline.publish.verification import verify
 from release_pipeline.store.registry import ReleaseId
+from release_pipeline.trust.approvals import approve_populations
+from release_pipeline.trust.keys import PrivateKey
 from tests.integration.people import RELEASE, copy_site
 from tests.integration.publishing import failures_of, make_trusted_site, with_new_sums, write_folder
 from tests.integration.sites import TinySite

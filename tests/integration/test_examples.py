@@ -18,13 +18,13 @@ import numpy as np
 import pytest
 
 from release_pipeline import sign
-from release_pipeline.cli import main
-from release_pipeline.flow.exploring import simulating
-from release_pipeline.flow.publication.publish import publish
-from release_pipeline.flow.trust.approvals import approve_policy, approve_populations
-from release_pipeline.flow.trust.members import trust_key
-from release_pipeline.policy import settings
+from release_pipeline.apps.cli import main
+from release_pipeline.explore import simulating
+from release_pipeline.policy.plans import settings
+from release_pipeline.publish.publish import publish
 from release_pipeline.store.registry import ReleaseId
+from release_pipeline.trust.approvals import approve_policy, approve_populations
+from release_pipeline.trust.members import trust_key
 from tests.integration.people import PEOPLE, appoint, copy_site, review
 from tests.integration.publishing import Keys, publish_release
 from tests.integration.shells import ROOT, execute, open_shell, read_blocks

@@ -18,11 +18,11 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.cli import main
-from release_pipeline.flow.exploring import simulating
-from release_pipeline.flow.exploring.trials import find_looks_before
+from release_pipeline.apps.cli import main
+from release_pipeline.explore import simulating
+from release_pipeline.ledger.looks import find_looks_before
 from release_pipeline.policy import load_policy
-from release_pipeline.stages.checks import round_up
+from release_pipeline.rows.checks import round_up
 from release_pipeline.store.registry import ReleaseId
 from tests.integration.sites import HEADER, TinySite, make_rows, make_site
 
@@ -97,7 +97,7 @@ def test_neither_a_public_file_nor_a_shape_opens_a_confidential_one(tiny: TinySi
         program = [
             sys.executable,
             "-m",
-            "release_pipeline.cli",
+            "release_pipeline.apps.cli",
             *explore(tiny, *arguments),
             "--rows",
             "100",
@@ -370,7 +370,7 @@ def test_what_is_read_is_what_was_hashed(
     tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file that another takes the place of in between is refused."""
-    from release_pipeline.flow.exploring import data
+    from release_pipeline.explore import data
 
     like, found = tmp_path / "other.csv", data.read_file
 

@@ -16,15 +16,15 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from release_pipeline.errors import GateFailed
-from release_pipeline.flow.exposure import Exposure, read_exposure
-from release_pipeline.flow.in_place import list_person_keys
-from release_pipeline.flow.opening import revise_release
-from release_pipeline.flow.release import ReleaseFlow
-from release_pipeline.flow.secret_files import Probe
-from release_pipeline.flow.site import Site
-from release_pipeline.flow.status.ledger import read_ledgers
-from release_pipeline.flow.status.overview import describe_status
-from release_pipeline.policy.loss import Account
+from release_pipeline.ledger.account import read_ledgers
+from release_pipeline.ledger.exposure import Exposure, read_exposure
+from release_pipeline.operate.overview import describe_status
+from release_pipeline.pipeline.in_place import list_person_keys
+from release_pipeline.pipeline.opening import revise_release
+from release_pipeline.pipeline.release import ReleaseFlow
+from release_pipeline.policy.plans.loss import Account
+from release_pipeline.store.files import Probe
+from release_pipeline.store.site import Site
 from tests.integration.sites import Row, TinySite, make_rows, make_site
 
 EPSILON = 2 * 10**9  # of one release of either site, in nano-epsilon

@@ -20,7 +20,7 @@ import yaml
 from pydantic import BaseModel
 
 import release_pipeline.policy
-from release_pipeline.cli import main
+from release_pipeline.apps.cli import main
 from tests.integration.sites import GX_WARNINGS, ROOT
 
 FOLDER = ROOT / "examples"

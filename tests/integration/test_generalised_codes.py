@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from release_pipeline.errors import DataRefused
+from release_pipeline.masking.grouping import make_classes
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.options import KEpsilonOptions
-from release_pipeline.stages.strategies.grouping import make_classes
+from release_pipeline.policy.file.options import KEpsilonOptions
 from tests.integration.sites import policy_text
 
 OLA = "{method: k-epsilon, grouping: ola, k: 4, epsilon: 2}"
@@ -92,7 +92,7 @@ def _type(policy: Policy, entries: list[tuple[str, str]]) -> tuple[pa.Table, lis
     """The records as methods get them, and the numbers of the first column."""
     import duckdb
 
-    from release_pipeline.flow.reading import typed_column
+    from release_pipeline.pipeline.reading import typed_column
     from release_pipeline.store.raw import RawTable, create_macros
 
     with duckdb.connect() as connection:

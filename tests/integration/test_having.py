@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from release_pipeline.masking.tables import locate_tables
+from release_pipeline.mechanisms.tables import sum_levels
 from release_pipeline.policy import Policy
-from release_pipeline.policy.load import parse_policy
-from release_pipeline.privacy.tables import sum_levels
-from release_pipeline.stages.tables import locate_tables
+from release_pipeline.policy.loading.load import parse_policy
 from tests.integration.sites import policy_text
 
 COLUMNS = """

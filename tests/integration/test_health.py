@@ -12,15 +12,15 @@ import dagster as dg
 import pytest
 from dagster._daemon.types import DaemonHeartbeat
 
-from release_pipeline.cli import main
-from release_pipeline.dagster_app.heartbeat import read_heartbeat
-from release_pipeline.dagster_app.launch import prepare
+from release_pipeline.apps.cli import main
+from release_pipeline.apps.dagster.heartbeat import read_heartbeat
+from release_pipeline.apps.dagster.launch import prepare
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.alerts.look import look
-from release_pipeline.flow.opening import open_release
-from release_pipeline.flow.site import Site
-from release_pipeline.flow.status import health
-from release_pipeline.flow.status.health import LEAST_FREE, LONGEST_SILENCE, HealthDocument, check_health
+from release_pipeline.operate import health
+from release_pipeline.operate.alerts.look import look
+from release_pipeline.operate.health import LEAST_FREE, LONGEST_SILENCE, HealthDocument, check_health
+from release_pipeline.pipeline.opening import open_release
+from release_pipeline.store.site import Site
 from tests.integration.people import copy_site
 from tests.integration.sites import GX_WARNINGS, TinySite, make_rows, make_site, spoil
 

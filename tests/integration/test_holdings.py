@@ -9,11 +9,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from release_pipeline.cli.program import main
-from release_pipeline.flow.opening import revise_release
-from release_pipeline.flow.people_seal import find_people_faults
-from release_pipeline.flow.publication.verification import verify
-from release_pipeline.store.holdings import VaultDamaged
+from release_pipeline.apps.cli.program import main
+from release_pipeline.pipeline.opening import revise_release
+from release_pipeline.pipeline.vaults import find_people_faults
+from release_pipeline.publish.verification import verify
+from release_pipeline.store.ledger import VaultDamaged
 from release_pipeline.store.rooms import open_rooms, prune_workspaces
 from tests.integration.people import copy_site
 from tests.integration.publishing import failures_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from release_pipeline.policy.load import parse_policy
-from release_pipeline.policy.plan import describe_plan, make_plan
+from release_pipeline.policy.loading.load import parse_policy
+from release_pipeline.policy.plans.plan import describe_plan, make_plan
 from tests.integration.sites import Row, TinySite, policy_text
 
 HOUSEHOLDS, MOST = 600, 4

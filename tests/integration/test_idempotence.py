@@ -14,15 +14,15 @@ import duckdb
 import pytest
 
 from release_pipeline.errors import Blocked, OverCap, ReleasePipelineError, SecretLost, WrongUsage
-from release_pipeline.flow import release as flow_release
-from release_pipeline.flow.opening import open_release, revise_release
-from release_pipeline.flow.release import ReleaseFlow
-from release_pipeline.flow.reservation import Reservation, reserve
-from release_pipeline.flow.secret_files import PLAIN, Probe
-from release_pipeline.flow.status.ledger import read_ledgers
-from release_pipeline.privacy.noise import SECRET_BYTES
-from release_pipeline.stages.checks import Check
-from release_pipeline.stages.validate import judge_suite
+from release_pipeline.ledger.account import read_ledgers
+from release_pipeline.mechanisms.noise import SECRET_BYTES
+from release_pipeline.pipeline import release as flow_release
+from release_pipeline.pipeline.opening import open_release, revise_release
+from release_pipeline.pipeline.release import ReleaseFlow
+from release_pipeline.pipeline.reservation import Reservation, reserve
+from release_pipeline.rows.checks import Check
+from release_pipeline.rows.validate import judge_suite
+from release_pipeline.store.files import PLAIN, Probe
 from release_pipeline.store.registry import ReleaseId
 from tests.integration.sites import TinySite, make_rows, make_site
 

@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from release_pipeline.errors import Blocked, DataRefused, SourceError
-from release_pipeline.flow import in_place
-from release_pipeline.flow.opening import open_release
-from release_pipeline.flow.release import ReleaseFlow
-from release_pipeline.flow.secret_files import Probe
+from release_pipeline.pipeline import in_place
+from release_pipeline.pipeline.opening import open_release
+from release_pipeline.pipeline.release import ReleaseFlow
+from release_pipeline.store.files import Probe
 from release_pipeline.store.in_place import RelationInPlace
 from release_pipeline.store.vault import Engine
 from tests.integration.sites import TinySite

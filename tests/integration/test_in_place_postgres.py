@@ -22,16 +22,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from release_pipeline.errors import Blocked, SourceError
-from release_pipeline.flow.site import Site
-from release_pipeline.privacy.counting import GroupsOfEntries, TablePlan, plan_tables
-from release_pipeline.privacy.whole_table.blocks import cover_pairs
-from release_pipeline.stages.batches import CountTables, NumberCells, TextCells, tally_batches, unpack
-from release_pipeline.stages.counted import CountedInPlace, DeliveredCells
+from release_pipeline.mechanisms.basis.counting import GroupsOfEntries, TablePlan, plan_tables
+from release_pipeline.mechanisms.whole_table.design import cover_pairs
+from release_pipeline.rows.batches import CountTables, NumberCells, TextCells, tally_batches, unpack
+from release_pipeline.rows.counted import CountedInPlace, DeliveredCells
 from release_pipeline.store.in_place import COUNTED, TIMES, RecordsInPlace, RelationInPlace
 from release_pipeline.store.in_place_sql import PostgresInPlace, open_in_place
-from release_pipeline.store.loading import ReleaseFilter
-from release_pipeline.store.postgres import find_postgres
-from release_pipeline.store.raw import create_macros
+from release_pipeline.store.raw import ReleaseFilter, create_macros
+from release_pipeline.store.remote import find_postgres
+from release_pipeline.store.site import Site
 from tests.integration.sites import TinySite
 from tests.integration.test_in_place import go, make, read_people, same_noise  # noqa: F401  the last is a fixture
 from tests.integration.test_sources import server  # noqa: F401  a fixture

@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 
 from release_pipeline.errors import Blocked, GateFailed
-from release_pipeline.flow.evidence import read_evidence
-from release_pipeline.flow.reviewing.page import build_internal_view
+from release_pipeline.formats.evidence import read_evidence
+from release_pipeline.formats.internal_view import InternalView
+from release_pipeline.mechanisms.catalogue.spec import SCALES_FIXED
 from release_pipeline.policy import load_policy
-from release_pipeline.policy.model import Policy
-from release_pipeline.policy.plan import describe_plan, make_plan
-from release_pipeline.policy.statements import state_claim
-from release_pipeline.privacy.catalogue.definitions import SCALES_FIXED
-from release_pipeline.report.internal_view import InternalView
+from release_pipeline.policy.file.model import Policy
+from release_pipeline.policy.plans.plan import describe_plan, make_plan, state_claim
+from release_pipeline.report.page import build_internal_view
 from tests.integration.sites import TinySite, make_rows, make_site
 
 FORBIDDEN = re.compile(r"<script|<link|<img|<iframe|<object|@import|url\((?!#)|(?:src|href)=[\"'](?!#)", re.IGNORECASE)

@@ -17,8 +17,8 @@ import jsonschema
 import pytest
 
 import release_pipeline.verify
-from release_pipeline.cli import main
-from release_pipeline.flow.publication.dossier import write_dossier
+from release_pipeline.apps.cli import main
+from release_pipeline.publish.dossier import write_dossier
 from tests.integration.people import RELEASE, copy_site
 from tests.integration.publishing import Keys
 from tests.integration.sites import GX_WARNINGS, SPOILED, TinySite, make_rows, make_site, spoil
@@ -278,7 +278,10 @@ def test_the_verifier_alone_prints_the_same(published: Path, tmp_path: Path, wha
     given = str(path if what == "a package" else tmp_path / "gone")
     alone = subprocess.run([sys.executable, "-I", "-S", file, given, "--json"], capture_output=True, text=True, check=False)
     ours = subprocess.run(
-        [sys.executable, "-m", "release_pipeline.cli", "verify", given, "--json"], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "release_pipeline.apps.cli", "verify", given, "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert alone.returncode == ours.returncode == (0 if what == "a package" else 2)
     assert validate(json.loads(alone.stdout)) == json.loads(ours.stdout)
@@ -353,7 +356,7 @@ def test_what_is_no_error_of_ours_is_told_too(
     def fail(*_: object, **__: object) -> None:
         raise fault
 
-    monkeypatch.setattr("release_pipeline.flow.status.overview.list_releases", fail)
+    monkeypatch.setattr("release_pipeline.operate.overview.list_releases", fail)
     tiny = make_site(tmp_path / "site")
     assert main(["status", "--json", "--home", str(tiny.home)]) == exit_code
     said = capsys.readouterr()

@@ -16,13 +16,13 @@ import pytest
 from pycanon import anonymity
 
 from release_pipeline.errors import Blocked, DataRefused, GateFailed, PolicyInvalid, ReleasePipelineError
-from release_pipeline.flow.opening import open_release
-from release_pipeline.flow.publication.publish import publish
-from release_pipeline.flow.secret_files import Probe
-from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations
-from release_pipeline.flow.trust.keys import PrivateKey
-from release_pipeline.privacy.noise import SECRET_BYTES
-from release_pipeline.stages.strategies.classes import ClassStrategy
+from release_pipeline.masking.classes import ClassStrategy
+from release_pipeline.mechanisms.noise import SECRET_BYTES
+from release_pipeline.pipeline.opening import open_release
+from release_pipeline.publish.publish import publish
+from release_pipeline.store.files import Probe
+from release_pipeline.trust.approvals import approve_candidate, approve_policy, approve_populations
+from release_pipeline.trust.keys import PrivateKey
 from tests.integration.people import RELEASE, trust_people
 from tests.integration.sites import TinySite, make_site
 

@@ -19,9 +19,9 @@ import pytest
 
 from release_pipeline.analyst import Release, read_release
 from release_pipeline.errors import InvalidArgument, WrongUsage
-from release_pipeline.flow.init import draft_policy
-from release_pipeline.flow.publication.publish import publish
-from release_pipeline.flow.publication.verification import verify
+from release_pipeline.explore.draft import draft_policy
+from release_pipeline.publish.publish import publish
+from release_pipeline.publish.verification import verify
 from release_pipeline.store.registry import ReleaseId
 from tests.integration.people import review
 from tests.integration.publishing import Keys, failures_of, make_trusted_site

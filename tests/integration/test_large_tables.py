@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.flow.opening import open_release
-from release_pipeline.flow.secret_files import Probe
-from release_pipeline.privacy.noise import SECRET_BYTES
+from release_pipeline.mechanisms.noise import SECRET_BYTES
+from release_pipeline.pipeline.opening import open_release
+from release_pipeline.store.files import Probe
 from tests.integration.sites import Row, TinySite, make_rows, make_site
 
 SECRET = bytes(range(SECRET_BYTES))
@@ -51,7 +51,7 @@ def test_the_same_release_comes_of_it(tmp_path: Path, monkeypatch: pytest.Monkey
     with monkeypatch.context() as patched:
         for place in PLACES:
             patched.setattr(f"release_pipeline.{place}", 7)
-        patched.setattr("release_pipeline.stages.measures.columns.HELD", 0)
+        patched.setattr("release_pipeline.audit.columns.HELD", 0)
         in_parts = run(tiny)
     for part in whole["loss"].values():  # what is expected is simulated with the site's own key
         for figure in [figure for figure in part if figure.startswith(("error", "ks", "atom", "at_atoms", "served"))]:

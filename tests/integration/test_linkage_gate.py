@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from release_pipeline.errors import GateFailed
-from release_pipeline.flow.evidence import load_evidence
+from release_pipeline.formats.evidence import load_evidence
 from tests.integration.sites import TinySite, make_rows, make_site
 
 pytestmark = pytest.mark.slow

@@ -9,18 +9,17 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.dagster_app.metadata import build_metadata
+from release_pipeline.apps.dagster.metadata import build_metadata
 from release_pipeline.errors import Blocked, DataRefused
-from release_pipeline.flow.backup import write_backup
-from release_pipeline.flow.entering import accept
-from release_pipeline.flow.exploring.trials import Look, find_looks, note_look
-from release_pipeline.flow.publication import publish as publishing
-from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.release import StageResult
-from release_pipeline.flow.restoring import restore
-from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.ledger.looks import Look, find_looks, note_look
+from release_pipeline.operate.backup import restore, write_backup
+from release_pipeline.operate.survivors import accept
+from release_pipeline.pipeline.release import StageResult
+from release_pipeline.publish import publish as publishing
+from release_pipeline.publish.verification import verify
 from release_pipeline.sentences import PUBLIC, REVIEWERS
 from release_pipeline.store.registry import ReleaseId
+from release_pipeline.trust.keys import PrivateKey
 from tests.integration.people import RELEASE, copy_site, review
 from tests.integration.publishing import failures_of, make_trusted_site
 from tests.integration.sites import TinySite, make_rows, spoil

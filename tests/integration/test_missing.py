@@ -16,12 +16,12 @@ import pytest
 
 from release_pipeline.analyst import NoHonestAnswer, read_release, simulate
 from release_pipeline.errors import DataRefused, InvalidArgument
-from release_pipeline.flow.opening import open_release
-from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.secret_files import Probe
-from release_pipeline.flow.trust.keys import PrivateKey
-from release_pipeline.privacy.noise import SECRET_BYTES
-from release_pipeline.report.counts import COUNTS_FILE
+from release_pipeline.formats.package import COUNTS_FILE
+from release_pipeline.mechanisms.noise import SECRET_BYTES
+from release_pipeline.pipeline.opening import open_release
+from release_pipeline.publish.verification import verify
+from release_pipeline.store.files import Probe
+from release_pipeline.trust.keys import PrivateKey
 from tests.integration.publishing import failures_of, make_trusted_site, publish_release
 from tests.integration.sites import Row, TinySite, make_rows, make_site
 

@@ -13,11 +13,10 @@ import jsonschema
 import pytest
 from referencing import Registry, Resource
 
-from release_pipeline.dagster_app import emitting
-from release_pipeline.dagster_app.building import build_defs
-from release_pipeline.flow.alerts.outbox import NotSent
-from release_pipeline.flow.alerts.sender import tell
-from release_pipeline.flow.openlineage.spool import spool_of
+from release_pipeline.apps.dagster import emitting
+from release_pipeline.apps.dagster.building import build_defs
+from release_pipeline.operate.alerts.outbox import NotSent, spool_of
+from release_pipeline.operate.alerts.sending import tell
 from tests.integration.sites import GX_WARNINGS, QUIET, ROOT, STAGES, TinySite, make_rows, make_site, run_job
 from tests.leaks import find_canaries, read_blobs
 
@@ -162,7 +161,7 @@ def test_no_run_fails_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     def down(*_: Any) -> None:
         raise NotSent("it answered 503.")
 
-    monkeypatch.setattr("release_pipeline.flow.alerts.channels.post", down)
+    monkeypatch.setattr("release_pipeline.operate.alerts.sending.post", down)
     [sent] = tell(tiny.site)
     assert (sent.sent, sent.left, sent.words) == (0, 2 * len(STAGES), "it answered 503.")
 

@@ -20,17 +20,16 @@ import dagster as dg
 import pytest
 from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteJobOrigin, RemoteRepositoryOrigin
 
-from release_pipeline.dagster_app import operations, releases
-from release_pipeline.dagster_app.definitions import build_defs
-from release_pipeline.dagster_app.names import Names
-from release_pipeline.dagster_app.runs import HOST, PROCESS, free_dead_runs, process_tags
-from release_pipeline.dagster_app.site import SiteResource
+from release_pipeline.apps.dagster import operations, releases
+from release_pipeline.apps.dagster.building import build_defs
+from release_pipeline.apps.dagster.names import Names, SiteResource
+from release_pipeline.apps.dagster.runs import HOST, PROCESS, free_dead_runs, process_tags
 from release_pipeline.errors import StoreBusy
-from release_pipeline.flow import release as flow_release
-from release_pipeline.flow import timetable
-from release_pipeline.flow.status.overview import describe_status
-from release_pipeline.policy.periods import name_period
-from release_pipeline.store import connections
+from release_pipeline.operate import timetable
+from release_pipeline.operate.overview import describe_status
+from release_pipeline.pipeline import release as flow_release
+from release_pipeline.policy.values.periods import name_period
+from release_pipeline.store import database as connections
 from release_pipeline.store.registry import Event, ReleaseId
 from tests.guards import HANGING
 from tests.integration.clocks import stop_clock
@@ -155,7 +154,7 @@ def scheduled(operate: Callable[..., Operated]) -> Operated:
 @pytest.fixture(scope="module")
 def gone() -> dict[str, str]:
     """The tags of a process that has ended."""
-    program = "import json; from release_pipeline.dagster_app.runs import process_tags; print(json.dumps(process_tags()))"
+    program = "import json; from release_pipeline.apps.dagster.runs import process_tags; print(json.dumps(process_tags()))"
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, env=environment())
     return json.loads(done.stdout)
 
@@ -434,10 +433,10 @@ def test_watch_checks_that_releases_are_on_time(scheduled: Operated, monkeypatch
 HANG = """
 import sys, time
 from pathlib import Path
-from release_pipeline.dagster_app.launch import run_release
-from release_pipeline.flow import release
-from release_pipeline.flow.site import find_site
-from release_pipeline.stages.strategies import centroids
+from release_pipeline.apps.dagster.launch import run_release
+from release_pipeline.pipeline import release
+from release_pipeline.store.site import find_site
+from release_pipeline.masking import centroids
 
 home, function = Path(sys.argv[1]), sys.argv[2]
 

@@ -14,9 +14,9 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from release_pipeline.cli import main
+from release_pipeline.apps.cli import main
 from release_pipeline.errors import DataRefused
-from release_pipeline.stages.checks import OWN_SUITE
+from release_pipeline.rows.checks import OWN_SUITE
 from tests.integration.sites import HEADER, Row, TinySite, failures, make_rows, make_site, refusal, run_job
 from tests.leaks import find_canaries
 

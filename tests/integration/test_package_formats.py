@@ -18,8 +18,8 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from release_pipeline.report.papers import PUBLIC_PAPERS
-from release_pipeline.report.standards import STANDARDS
+from release_pipeline.publish.papers import PUBLIC_PAPERS
+from release_pipeline.publish.standards import STANDARDS
 from tests.integration.publishing import Keys, make_trusted_site, publish_release
 from tests.integration.sites import Row, make_rows
 

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from release_pipeline.cli import main
+from release_pipeline.apps.cli import main
 from release_pipeline.errors import Blocked, WrongUsage
-from release_pipeline.flow.publication.dossier import write_dossier
-from release_pipeline.flow.publication.papers import write_papers
-from release_pipeline.report.papers import DPIA, ENTRY, NIST, PUBLIC_PAPERS
+from release_pipeline.publish.dossier import write_dossier
+from release_pipeline.publish.papers import DPIA, ENTRY, NIST, PUBLIC_PAPERS, write_papers
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.verify import verify_path
 from tests.integration.people import review

@@ -22,13 +22,13 @@ from typing import Any
 import duckdb
 import pytest
 
-from release_pipeline.flow import opening, reservation
-from release_pipeline.flow.opening import open_release, revise_release
-from release_pipeline.flow.secret_files import Probe
-from release_pipeline.flow.site import Site
-from release_pipeline.flow.status.ledger import read_ledgers
-from release_pipeline.flow.status.overview import list_releases
-from release_pipeline.privacy.noise import SECRET_BYTES
+from release_pipeline.ledger.account import read_ledgers
+from release_pipeline.mechanisms.noise import SECRET_BYTES
+from release_pipeline.operate.overview import list_releases
+from release_pipeline.pipeline import opening, reservation
+from release_pipeline.pipeline.opening import open_release, revise_release
+from release_pipeline.store.files import Probe
+from release_pipeline.store.site import Site
 from release_pipeline.store.vault import open_workspace
 from tests.drawn import draw_cases
 from tests.integration.processes import LONGEST, PROCESSES, begin, both, finish

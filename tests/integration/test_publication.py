@@ -8,17 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.cli import main
+from release_pipeline.apps.cli import main
 from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
-from release_pipeline.flow.opening import revise_release
-from release_pipeline.flow.publication.publish import publish
-from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.retention import prune
-from release_pipeline.flow.secret_files import Probe
-from release_pipeline.flow.sums import hash_of
-from release_pipeline.flow.trust.approvals import approve_policy, reject_candidate
-from release_pipeline.flow.trust.keys import NotSigned, PrivateKey, make_key, read_key
-from release_pipeline.flow.trust.members import distrust, trust_key
+from release_pipeline.operate.retention import prune
+from release_pipeline.pipeline.opening import revise_release
+from release_pipeline.publish.publish import publish
+from release_pipeline.publish.verification import verify
+from release_pipeline.store.files import Probe, hash_of
+from release_pipeline.trust.approvals import approve_policy, reject_candidate
+from release_pipeline.trust.keys import NotSigned, PrivateKey, make_key, read_key
+from release_pipeline.trust.members import distrust, trust_key
 from release_pipeline.verify import verify_path
 from tests.integration.people import RELEASE, appoint, approve_files, review
 from tests.integration.sites import TinySite, make_site

@@ -19,17 +19,15 @@ from typing import IO, Any
 
 import pytest
 
-from release_pipeline.flow import files
-from release_pipeline.flow.publication import withdrawal
-from release_pipeline.flow.publication.publish import publish
-from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.publication.withdrawal import retract, supersede
-from release_pipeline.flow.secret_files import Probe
-from release_pipeline.flow.site import Site, _RegistryAnchor
-from release_pipeline.flow.trust import approvals, keys
-from release_pipeline.flow.trust.approvals import approve_candidate
-from release_pipeline.flow.trust.keys import PrivateKey
-from release_pipeline.store import registry
+from release_pipeline.publish import publish as withdrawal
+from release_pipeline.publish.publish import publish, retract, supersede
+from release_pipeline.publish.verification import verify
+from release_pipeline.store import files, registry
+from release_pipeline.store.files import Probe
+from release_pipeline.store.site import Site, _RegistryAnchor
+from release_pipeline.trust import approvals, keys
+from release_pipeline.trust.approvals import approve_candidate
+from release_pipeline.trust.keys import PrivateKey
 from tests.drawn import draw_cases
 from tests.integration.people import CORRECTION, RELEASE, copy_site, read_keys, review
 from tests.integration.processes import LONGEST, PROCESSES, begin, finish

@@ -16,13 +16,12 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from release_pipeline.cli import main
-from release_pipeline.flow.opening import open_release, revise_release
-from release_pipeline.flow.publication.publish import publish
-from release_pipeline.flow.publication.withdrawal import retract, supersede
-from release_pipeline.flow.secret_files import Probe
-from release_pipeline.flow.trust.approvals import approve_candidate
+from release_pipeline.apps.cli import main
+from release_pipeline.pipeline.opening import open_release, revise_release
+from release_pipeline.publish.publish import publish, retract, supersede
+from release_pipeline.store.files import Probe
 from release_pipeline.store.registry import ReleaseId
+from release_pipeline.trust.approvals import approve_candidate
 from tests.integration.publishing import Files, Keys, make_trusted_site, publish_release, read_folder
 from tests.integration.sites import GX_WARNINGS, Row, TinySite, make_rows, make_site
 from tests.leaks import LEAST, Found, find_canaries

@@ -19,19 +19,18 @@ import duckdb
 import pytest
 
 from release_pipeline.errors import NotPassed, ReleasePipelineError, StoreError
-from release_pipeline.flow.cap import open_account
-from release_pipeline.flow.opening import open_release
-from release_pipeline.flow.policies import read_caps
-from release_pipeline.flow.reservation import Reservation, reserve
-from release_pipeline.flow.secret_files import PLAIN
-from release_pipeline.flow.site import Site
-from release_pipeline.policy.loss import release_loss
+from release_pipeline.ledger.policies import read_caps
+from release_pipeline.pipeline.cap import open_account
+from release_pipeline.pipeline.opening import open_release
+from release_pipeline.pipeline.reservation import Reservation, reserve
+from release_pipeline.policy.plans.loss import release_loss
 from release_pipeline.store import rooms
-from release_pipeline.store.connections import open_database
-from release_pipeline.store.folders import locked, sync
+from release_pipeline.store.database import open_database
+from release_pipeline.store.files import PLAIN, locked, sync
 from release_pipeline.store.ledger import Charge, add_charge, list_charges
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.rooms import prune_workspaces
+from release_pipeline.store.site import Site
 from release_pipeline.store.vault import open_workspace
 from tests.integration.processes import COMMAND, LONGEST, PROCESSES, TOGETHER, Program, child, hear, start_program
 from tests.integration.sites import ROOT, TinySite, make_site
@@ -355,7 +354,7 @@ def start(tiny: TinySite, arguments: Sequence[str], *, wait: float | None = None
     program = COMMAND
     if wait is not None:
         limit = f"connections.open_database.__wrapped__.__kwdefaults__['wait'] = {wait}\n"
-        program = f"from release_pipeline.store import connections\n{limit}{COMMAND}"
+        program = f"from release_pipeline.store import database as connections\n{limit}{COMMAND}"
     environment = {**os.environ, "RELEASE_PIPELINE_HOME": ""}
     return start_program([*arguments, *what, tiny.home], program=program, environment=environment, folder=ROOT)
 

@@ -21,20 +21,19 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from release_pipeline.analyst import read_release
-from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.tables import read_table
-from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.audit.package import check_released
+from release_pipeline.pipeline.tables import read_table
 from release_pipeline.policy import load_policy
-from release_pipeline.policy.derivations import KINDS as DERIVATIONS
-from release_pipeline.policy.derivations import Between, Derivation, Derived, Limit
-from release_pipeline.policy.periods import KINDS as PERIODS
-from release_pipeline.policy.words import not_covered_words
-from release_pipeline.report.public import CARD_SCHEMA
-from release_pipeline.stages.column_table import load_table
-from release_pipeline.stages.package import check_released
-from release_pipeline.stages.recompute import make_column
-from release_pipeline.store.derived import derive_columns
-from release_pipeline.store.raw import create_macros
+from release_pipeline.policy.file.derivations import KINDS as DERIVATIONS
+from release_pipeline.policy.file.derivations import Between, Derivation, Derived, Limit
+from release_pipeline.policy.plans.plan import not_covered_words
+from release_pipeline.policy.values.periods import KINDS as PERIODS
+from release_pipeline.publish.public import CARD_SCHEMA
+from release_pipeline.publish.verification import verify
+from release_pipeline.rows.columns import load_table
+from release_pipeline.rows.suppress import make_column
+from release_pipeline.store.raw import create_macros, derive_columns
+from release_pipeline.trust.keys import PrivateKey
 from tests.integration.publishing import make_trusted_site, publish_release
 from tests.integration.sites import TinySite, make_rows, make_site, refusal
 

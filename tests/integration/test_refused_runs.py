@@ -7,9 +7,9 @@ import re
 import pytest
 
 from release_pipeline.errors import Blocked, DataRefused, ReleasePipelineError
-from release_pipeline.flow import gates
-from release_pipeline.flow.exploring.trials import Look, find_looks, find_looks_before
-from release_pipeline.flow.timetable import describe_missing
+from release_pipeline.ledger.looks import Look, find_looks, find_looks_before
+from release_pipeline.operate.timetable import describe_missing
+from release_pipeline.pipeline import gates
 from tests.integration.sites import PARTS, TinySite, make_rows, spoil
 
 IMPOSSIBLE = "{min_rows: 20, expected_error: {income: 0.0000001}}"

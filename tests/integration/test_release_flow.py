@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from release_pipeline.audit.gates import Gate
 from release_pipeline.errors import Blocked, DataRefused, GateFailed, OverCap, ReleasePipelineError
-from release_pipeline.flow.passed_stages import Audited
-from release_pipeline.flow.record import record_failed_run
-from release_pipeline.flow.release import ReleaseFlow
-from release_pipeline.stages.gates import Gate
-from release_pipeline.stages.strategies.centroids import CentroidStrategy
+from release_pipeline.formats.passed_stages import Audited
+from release_pipeline.masking.centroids import CentroidStrategy
+from release_pipeline.pipeline.record import record_failed_run
+from release_pipeline.pipeline.release import ReleaseFlow
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.vault import open_workspace
 from tests.integration.sites import SPOILED, Row, TinySite, make_rows, make_site, spoil

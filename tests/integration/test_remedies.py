@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.cli import main
+from release_pipeline.apps.cli import main
 from release_pipeline.errors import DataRefused, PolicyInvalid
 from release_pipeline.policy import load_policy
 from tests.integration.sites import Row, make_rows, make_site

@@ -18,17 +18,16 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.cli.program import main
-from release_pipeline.flow import entering
-from release_pipeline.flow.backup import write_backup
-from release_pipeline.flow.opening import open_release
-from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.restoring import restore
-from release_pipeline.flow.secret_files import Probe
-from release_pipeline.flow.site import Site
-from release_pipeline.flow.trust.keys import PrivateKey, read_key
+from release_pipeline.apps.cli.program import main
+from release_pipeline.operate import survivors as entering
+from release_pipeline.operate.backup import restore, write_backup
+from release_pipeline.pipeline.opening import open_release
+from release_pipeline.publish.verification import verify
+from release_pipeline.store.files import Probe
 from release_pipeline.store.registry import ReleaseId
+from release_pipeline.store.site import Site
 from release_pipeline.store.swap import find_left
+from release_pipeline.trust.keys import PrivateKey, read_key
 from tests.integration.people import RELEASE, copy_site
 from tests.integration.processes import LONGEST, child, hear
 from tests.integration.publishing import failures_of

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pytest
 
 from release_pipeline.errors import Blocked, DataRefused, GateFailed
-from release_pipeline.flow.exposure import read_exposure
-from release_pipeline.flow.retention import Pruned, prune
-from release_pipeline.flow.status.ledger import read_ledgers
+from release_pipeline.ledger.account import read_ledgers
+from release_pipeline.ledger.exposure import read_exposure
+from release_pipeline.operate.retention import Pruned, prune
 from release_pipeline.store.registry import ReleaseId
 from tests.guards import HANGING
 from tests.integration.clocks import set_registry_clock
@@ -247,8 +247,8 @@ BOUNDARIES = (
 PROGRAM = """
 import os, pathlib, signal, sys
 from datetime import datetime
-from release_pipeline.flow.retention import prune
-from release_pipeline.flow.site import Site
+from release_pipeline.operate.retention import prune
+from release_pipeline.store.site import Site
 from release_pipeline.store import rooms
 
 home, now, boundary = sys.argv[1:]

@@ -13,31 +13,23 @@ from pathlib import Path
 import pytest
 
 from release_pipeline import sign, verify
-from release_pipeline.cli import main
+from release_pipeline.apps.cli import main
 from release_pipeline.errors import Blocked, WrongUsage
-from release_pipeline.flow.alerts.look import look
-from release_pipeline.flow.publication.dossier import write_dossier
-from release_pipeline.flow.publication.papers import view_papers
-from release_pipeline.flow.publication.publish import publish
-from release_pipeline.flow.publication.verification import verify as verify_site
-from release_pipeline.flow.reviewing.bundle import write_bundle
-from release_pipeline.flow.reviewing.remarks import Remarks, read_document, tell_remarks
-from release_pipeline.flow.reviewing.subjects import find_subject
-from release_pipeline.flow.reviewing.votes import ToldVotes, tell_votes
-from release_pipeline.flow.secret_files import Probe
-from release_pipeline.flow.status.overview import describe_status, view_status
-from release_pipeline.flow.trust import keys as trust_keys
-from release_pipeline.flow.trust.approvals import (
-    approve_candidate,
-    import_statement,
-    remark,
-    return_candidate,
-)
-from release_pipeline.flow.trust.keys import NotSigned, PrivateKey
-from release_pipeline.flow.trust.members import distrust, need_trust, trust_key
-from release_pipeline.flow.trust.revocation import revoke
+from release_pipeline.operate.alerts.look import look
+from release_pipeline.operate.overview import describe_status, view_status
 from release_pipeline.policy.documents import to_json
-from release_pipeline.report.papers import render_papers
+from release_pipeline.publish.dossier import write_dossier
+from release_pipeline.publish.papers import render_papers, view_papers
+from release_pipeline.publish.publish import publish
+from release_pipeline.publish.verification import verify as verify_site
+from release_pipeline.review.bundle import find_subject, write_bundle
+from release_pipeline.store.files import Probe
+from release_pipeline.trust import keys as trust_keys
+from release_pipeline.trust.approvals import approve_candidate, import_statement, remark, return_candidate
+from release_pipeline.trust.keys import NotSigned, PrivateKey
+from release_pipeline.trust.members import distrust, need_trust, trust_key
+from release_pipeline.trust.remarks import Remarks, ToldVotes, read_document, tell_remarks, tell_votes
+from release_pipeline.trust.revocation import revoke
 from tests.integration.people import RELEASE, copy_site, review
 from tests.integration.publishing import failures_of
 from tests.integration.sites import TinySite

@@ -11,11 +11,11 @@ import pytest
 
 from release_pipeline.analyst import NoHonestAnswer, read_release
 from release_pipeline.errors import OverCap
-from release_pipeline.flow.publication.dossier import write_dossier
-from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.status.ledger import describe_ledger, read_ledgers
-from release_pipeline.flow.trust.keys import PrivateKey
-from release_pipeline.privacy.concentrated import epsilon_of, rho_within
+from release_pipeline.ledger.account import describe_ledger, read_ledgers
+from release_pipeline.mechanisms.accounting.budget import epsilon_of, rho_within
+from release_pipeline.publish.dossier import write_dossier
+from release_pipeline.publish.verification import verify
+from release_pipeline.trust.keys import PrivateKey
 from tests.integration.people import RELEASE
 from tests.integration.publishing import failures_of, make_trusted_site, publish_release
 from tests.integration.sites import TinySite, make_rows, make_site

@@ -16,16 +16,15 @@ from pathlib import Path
 import pytest
 
 from release_pipeline.errors import Blocked
-from release_pipeline.flow.opening import open_release, revise_release
-from release_pipeline.flow.publication.publish import publish
-from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.publication.withdrawal import retract, supersede
-from release_pipeline.flow.site import Site
-from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations
-from release_pipeline.flow.trust.keys import PrivateKey, make_key, read_key
-from release_pipeline.flow.trust.members import trust_key
-from release_pipeline.flow.trust.revocation import REVOKED_FILE, revoke
+from release_pipeline.pipeline.opening import open_release, revise_release
+from release_pipeline.publish.publish import publish, retract, supersede
+from release_pipeline.publish.verification import verify
 from release_pipeline.store.registry import ReleaseId
+from release_pipeline.store.site import Site
+from release_pipeline.trust.approvals import approve_candidate, approve_policy, approve_populations
+from release_pipeline.trust.keys import PrivateKey, make_key, read_key
+from release_pipeline.trust.members import trust_key
+from release_pipeline.trust.revocation import REVOKED_FILE, revoke
 from tests.integration.publishing import failures_of, words_of
 from tests.integration.shells import execute, open_shell, read_blocks
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.cli import main
+from release_pipeline.apps.cli import main
 from release_pipeline.errors import Blocked
-from release_pipeline.flow.reviewing.bundle import write_bundle
-from release_pipeline.flow.trust.approvals import approve_policy, approve_populations, import_statement
-from release_pipeline.flow.trust.keys import PrivateKey
-from release_pipeline.flow.trust.members import need_trust
+from release_pipeline.review.bundle import write_bundle
+from release_pipeline.trust.approvals import approve_policy, approve_populations, import_statement
+from release_pipeline.trust.keys import PrivateKey
+from release_pipeline.trust.members import need_trust
 from tests.integration.people import trust_people
 from tests.integration.sites import TinySite, make_site
 

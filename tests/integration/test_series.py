@@ -10,15 +10,23 @@ from typing import Any
 import pytest
 
 from release_pipeline import verify
-from release_pipeline.cli.program import main
+from release_pipeline.apps.cli.program import main
 from release_pipeline.errors import Held, OverCap, WrongUsage
-from release_pipeline.flow.backfill import list_missed
-from release_pipeline.flow.holds import find_hold, hold_series, resume_series
-from release_pipeline.flow.opening import revise_release
-from release_pipeline.flow.status.check import check_policy, describe_check, view_check
-from release_pipeline.flow.status.overview import describe_status, list_releases, view_status
-from release_pipeline.flow.status.prospects import describe_prospects, read_prospects
-from release_pipeline.flow.timetable import ARRIVAL, TIMETABLE, Tick, arrival, describe_late, record_policies, tick
+from release_pipeline.ledger.states import find_hold, hold_series, resume_series
+from release_pipeline.operate.overview import describe_status, list_releases, view_status
+from release_pipeline.operate.timetable import (
+    ARRIVAL,
+    TIMETABLE,
+    Tick,
+    arrival,
+    describe_late,
+    list_missed,
+    record_policies,
+    tick,
+)
+from release_pipeline.pipeline.cap import describe_prospects, read_prospects
+from release_pipeline.pipeline.check import check_policy, describe_check, view_check
+from release_pipeline.pipeline.opening import revise_release
 from release_pipeline.policy.documents import to_json
 from release_pipeline.store.registry import ReleaseId
 from tests.integration.clocks import set_registry_clock

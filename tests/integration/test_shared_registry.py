@@ -20,26 +20,24 @@ import duckdb
 import psycopg2
 import pytest
 
-from release_pipeline.cli.program import main
+from release_pipeline.apps.cli.program import main
 from release_pipeline.errors import Blocked, OverCap, ReleasePipelineError, StoreBusy, StoreError
-from release_pipeline.flow import reservation
-from release_pipeline.flow import site as sites
-from release_pipeline.flow.backup import write_backup
-from release_pipeline.flow.cap import check_cap
-from release_pipeline.flow.entering import accept
-from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.reservation import Reservation, reserve
-from release_pipeline.flow.restoring import restore
-from release_pipeline.flow.secret_files import PLAIN
-from release_pipeline.flow.site import Site
-from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.operate.backup import restore, write_backup
+from release_pipeline.operate.survivors import accept
+from release_pipeline.pipeline import reservation
+from release_pipeline.pipeline.cap import check_cap
+from release_pipeline.pipeline.reservation import Reservation, reserve
 from release_pipeline.policy import Policy
+from release_pipeline.publish.verification import verify
 from release_pipeline.store import registry, registry_server
-from release_pipeline.store.holdings import VaultDamaged
-from release_pipeline.store.ledger import _update_budget, find_budget_faults, list_charges
+from release_pipeline.store import site as sites
+from release_pipeline.store.files import PLAIN
+from release_pipeline.store.ledger import VaultDamaged, _update_budget, find_budget_faults, list_charges
 from release_pipeline.store.registry import TABLES, RegistryChanged, ReleaseId
 from release_pipeline.store.registry_copies import move_to_server
 from release_pipeline.store.registry_server import Server, ServerConnection, split_address
+from release_pipeline.store.site import Site
+from release_pipeline.trust.keys import PrivateKey
 from tests.integration.people import copy_site, review
 from tests.integration.processes import PROCESSES, begin, finish
 from tests.integration.publishing import failures_of, publish_release

@@ -19,7 +19,8 @@ import pyreadstat
 import pytest
 
 from release_pipeline.errors import ReleasePipelineError, SourceError
-from release_pipeline.store import packed, survey_files, survey_reader
+from release_pipeline.store import source as packed
+from release_pipeline.store import survey_files, survey_reader
 from release_pipeline.store.source import find_file, open_raw
 from release_pipeline.store.survey_files import SurveyFile, describe_survey
 from tests.leaks import find_canaries

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from release_pipeline.errors import SourceError
-from release_pipeline.flow import secret_files
-from release_pipeline.flow.exploring.origins import find_source_like, list_origins
-from release_pipeline.flow.site import Site
-from release_pipeline.policy.sections import Source
+from release_pipeline.pipeline.sources import find_source_like, list_origins
+from release_pipeline.policy.file.sections import Source
+from release_pipeline.store import files as secret_files
+from release_pipeline.store.site import Site
 from release_pipeline.store.source import FileSource, SourceDoor, find_source, open_raw
 from tests.integration.sites import make_rows, make_site
 

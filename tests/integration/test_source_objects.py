@@ -17,8 +17,9 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from release_pipeline.errors import SourceError
-from release_pipeline.policy.sections import Source
-from release_pipeline.store import anonymous, objects
+from release_pipeline.policy.file.sections import Source
+from release_pipeline.store import files as anonymous
+from release_pipeline.store import remote as objects
 from release_pipeline.store.source import SourceDoor, find_source, open_raw
 from tests.leaks import find_canaries
 

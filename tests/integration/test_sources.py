@@ -25,13 +25,13 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from release_pipeline.errors import ReleasePipelineError, SourceError
-from release_pipeline.flow.reading import collect_facts, count_releases, needed_columns, release_filter
+from release_pipeline.pipeline.reading import collect_facts, count_releases, needed_columns, release_filter
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.sections import Source
-from release_pipeline.stages.checks import match_header
-from release_pipeline.store import objects
-from release_pipeline.store.connections import open_delivered
-from release_pipeline.store.expansion import expand
+from release_pipeline.policy.file.sections import Source
+from release_pipeline.rows.checks import match_header
+from release_pipeline.store import remote as objects
+from release_pipeline.store.database import open_delivered
+from release_pipeline.store.environment import expand
 from release_pipeline.store.source import SourceDoor, find_source, open_raw
 from tests.guards import HANGING
 from tests.integration.sites import make_site

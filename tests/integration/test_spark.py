@@ -23,13 +23,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from release_pipeline.errors import ReleasePipelineError, SourceError, StoreError
-from release_pipeline.flow import in_place
-from release_pipeline.privacy.counting import GroupsOfEntries, plan_tables
-from release_pipeline.privacy.grid import IntArray
-from release_pipeline.stages.batches import pack_counts
-from release_pipeline.stages.counted import CountedInPlace, DeliveredCells
+from release_pipeline.mechanisms.basis.counting import GroupsOfEntries, plan_tables
+from release_pipeline.mechanisms.basis.grid import IntArray
+from release_pipeline.pipeline import in_place
+from release_pipeline.rows.batches import pack_counts
+from release_pipeline.rows.counted import CountedInPlace, DeliveredCells
 from release_pipeline.store import spark
-from release_pipeline.store.connections import open_memory
+from release_pipeline.store.database import open_memory
 from release_pipeline.store.in_place import TIMES, RecordsInPlace, RelationInPlace
 from release_pipeline.store.raw import RawTable, create_macros
 from release_pipeline.store.spark import SparkAddress, SparkFiles, SparkTable, find_spark_table

@@ -16,8 +16,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from release_pipeline.cli import main
-from release_pipeline.dagster_app.stopping import stopping_after
+from release_pipeline.apps.cli import main
+from release_pipeline.apps.dagster.serving import stopping_after
 from tests.guards import HANGING
 from tests.integration.processes import wait_for
 from tests.integration.sites import TinySite, make_rows, make_site
@@ -127,7 +127,7 @@ def test_sigterm_ends_a_ui_that_a_script_began_in_the_background(tmp_path: Path)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    ui = f"{sys.executable} -m release_pipeline.cli ui --home {tiny.home} --port {port}"
+    ui = f"{sys.executable} -m release_pipeline.apps.cli ui --home {tiny.home} --port {port}"
     script = f"{ui} > {tmp_path / 'log'} 2>&1 &\necho $!\n"
     begun = subprocess.run(["sh", "-c", script], stdout=subprocess.PIPE, text=True, check=True, env=environment())
     process = psutil.Process(int(begun.stdout))
@@ -155,7 +155,7 @@ SERVE = """
 import os, signal, sys
 from pathlib import Path
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # also where the tests run under nohup
-from release_pipeline.dagster_app import serving
+from release_pipeline.apps.dagster import serving
 serving._GRACE_SECONDS = serving._LEFTOVER_SECONDS = 0.5
 sys.exit(serving.serve([sys.executable, "-c", sys.argv[1], sys.argv[2]], folder=Path("."), environment=os.environ))
 """

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from release_pipeline.errors import GateFailed
-from release_pipeline.flow.opening import open_release, revise_release
-from release_pipeline.flow.retention import prune
-from release_pipeline.privacy.noise import SECRET_BYTES
+from release_pipeline.mechanisms.noise import SECRET_BYTES
+from release_pipeline.operate.retention import prune
+from release_pipeline.pipeline.opening import open_release, revise_release
 from release_pipeline.store import registry
 from release_pipeline.store.rooms import open_rooms
 from tests.integration.sites import PARTS, Row, TinySite, make_rows, make_site

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.flow.publication.publish import publish
-from release_pipeline.flow.trust.keys import PrivateKey
-from release_pipeline.privacy.noise import streams
+from release_pipeline.mechanisms.noise import streams
+from release_pipeline.publish.publish import publish
+from release_pipeline.trust.keys import PrivateKey
 from tests.integration.people import RELEASE, appoint, copy_site, review
 from tests.integration.sites import HEADER, TOWNS, TinySite, make_rows, make_site
 

@@ -13,22 +13,15 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.flow import timetable
-from release_pipeline.flow.opening import revise_release
-from release_pipeline.flow.states import ReleaseStatus
-from release_pipeline.flow.status.overview import describe_status, list_releases
-from release_pipeline.flow.timetable import (
-    ARRIVAL,
-    TIMETABLE,
-    Tick,
-    arrival,
-    record_policies,
-    tick,
-)
-from release_pipeline.flow.trust.approvals import NOT_APPROVED
-from release_pipeline.flow.trust.keys import PrivateKey
-from release_pipeline.flow.upcoming import next_release
+from release_pipeline.ledger.policies import next_release
+from release_pipeline.ledger.states import ReleaseStatus
+from release_pipeline.operate import timetable
+from release_pipeline.operate.overview import describe_status, list_releases
+from release_pipeline.operate.timetable import ARRIVAL, TIMETABLE, Tick, arrival, record_policies, tick
+from release_pipeline.pipeline.opening import revise_release
 from release_pipeline.store.registry import ReleaseId
+from release_pipeline.trust.approvals import NOT_APPROVED
+from release_pipeline.trust.keys import PrivateKey
 from tests.integration.clocks import set_registry_clock
 from tests.integration.people import appoint
 from tests.integration.sites import HEADER, TinySite, make_rows, make_site

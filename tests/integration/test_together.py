@@ -12,16 +12,15 @@ import pyarrow as pa
 import pytest
 
 from release_pipeline.analyst import Release, read_release
-from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.formats.package import BLOCKS_FILE, PAIRS_FILE
+from release_pipeline.masking.whole_table import BLOCKS, CELLS, PAIRS, are_sums, count_blocks, read_measured
+from release_pipeline.mechanisms.whole_table import Design, Measured
+from release_pipeline.mechanisms.whole_table.design import SummedNoise, find_homes, sum_block
+from release_pipeline.mechanisms.whole_table.measure import list_sizes
 from release_pipeline.policy.families.whole_table import WholeTableFamily, declare_columns
-from release_pipeline.policy.options import WholeTableOptions
-from release_pipeline.privacy.whole_table import Design, Measured
-from release_pipeline.privacy.whole_table.blocks import SummedNoise, find_homes, sum_block
-from release_pipeline.privacy.whole_table.measure import list_sizes
-from release_pipeline.report.counts import PAIRS_FILE
-from release_pipeline.report.view import BLOCKS_FILE
-from release_pipeline.stages.entries import find_entries
-from release_pipeline.stages.strategies.whole_table import BLOCKS, CELLS, PAIRS, are_sums, count_blocks, read_measured
+from release_pipeline.policy.file.options import WholeTableOptions
+from release_pipeline.rows.columns import find_entries
+from release_pipeline.trust.keys import PrivateKey
 from tests.counting import count_together
 from tests.integration.publishing import make_trusted_site, publish_release
 from tests.integration.sites import Row, TinySite

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from release_pipeline.flow.opening import open_release
-from release_pipeline.flow.secret_files import Probe
+from release_pipeline.mechanisms import mdav
+from release_pipeline.mechanisms.noise import SECRET_BYTES
+from release_pipeline.pipeline.opening import open_release
 from release_pipeline.policy import load_policy
-from release_pipeline.privacy import mdav
-from release_pipeline.privacy.noise import SECRET_BYTES
+from release_pipeline.store.files import Probe
 from tests.integration.sites import TinySite, make_rows, make_site, refusal
 
 SECRET = b"v" * SECRET_BYTES

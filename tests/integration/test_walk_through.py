@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.flow.trust.keys import PrivateKey, make_key, read_key
+from release_pipeline.trust.keys import PrivateKey, make_key, read_key
 from release_pipeline.verify import ATTESTATION, ATTESTATION_SSH, PACKAGE_NAMESPACE, name_ssh_key, verify_path
 from tests.integration.publishing import failures_of, sums_of
 from tests.integration.shells import execute, open_shell, read_blocks

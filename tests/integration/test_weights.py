@@ -13,11 +13,11 @@ import pandas as pd
 import pytest
 
 from release_pipeline.analyst import read_release
-from release_pipeline.flow.publication.publish import publish
-from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.trust.keys import PrivateKey
-from release_pipeline.privacy.samples import weighted_mean
-from release_pipeline.report.public import CARD_SCHEMA
+from release_pipeline.mechanisms.basis.samples import weighted_mean
+from release_pipeline.publish.public import CARD_SCHEMA
+from release_pipeline.publish.publish import publish
+from release_pipeline.publish.verification import verify
+from release_pipeline.trust.keys import PrivateKey
 from tests.integration.people import RELEASE, appoint, review
 from tests.integration.sites import TinySite, make_rows, make_site
 

@@ -19,21 +19,21 @@ from release_pipeline.analyst import Moments, NoHonestAnswer, read_release
 from release_pipeline.analyst.rerun import find_design
 from release_pipeline.analyst.rerun import find_entries as find_released
 from release_pipeline.errors import DataRefused, InvalidArgument, PolicyInvalid
-from release_pipeline.flow.opening import open_release
-from release_pipeline.flow.publication.dossier import write_dossier
-from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.publication.withdrawal import retract
-from release_pipeline.flow.secret_files import Probe
-from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.formats.package import COUNTS_FILE, PAIRS_FILE
+from release_pipeline.masking.whole_table import BLOCKS, CELLS, PAIRS, read_measured
+from release_pipeline.mechanisms.noise import SECRET_BYTES
+from release_pipeline.pipeline.opening import open_release
 from release_pipeline.policy import load_policy
 from release_pipeline.policy.families.whole_table import WholeTableFamily, declare_columns
-from release_pipeline.policy.options import WholeTableOptions
-from release_pipeline.policy.plan import describe_plan, make_plan
-from release_pipeline.privacy.noise import SECRET_BYTES
-from release_pipeline.report.counts import COUNTS_FILE, PAIRS_FILE
-from release_pipeline.report.public import CARD_SCHEMA
-from release_pipeline.stages.entries import find_entries
-from release_pipeline.stages.strategies.whole_table import BLOCKS, CELLS, PAIRS, read_measured
+from release_pipeline.policy.file.options import WholeTableOptions
+from release_pipeline.policy.plans.plan import describe_plan, make_plan
+from release_pipeline.publish.dossier import write_dossier
+from release_pipeline.publish.public import CARD_SCHEMA
+from release_pipeline.publish.publish import retract
+from release_pipeline.publish.verification import verify
+from release_pipeline.rows.columns import find_entries
+from release_pipeline.store.files import Probe
+from release_pipeline.trust.keys import PrivateKey
 from tests.integration.people import RELEASE, copy_site
 from tests.integration.publishing import failures_of, make_trusted_site, publish_release, read_zip
 from tests.integration.sites import Row, TinySite, make_site, refusal

@@ -8,13 +8,13 @@ import re
 from importlib import import_module
 
 import release_pipeline
-from release_pipeline.report.escaping import load_templates
-from release_pipeline.stages.validate import load_great_expectations
+from release_pipeline.pages.escaping import load_templates
+from release_pipeline.rows.validate import load_great_expectations
 
 LATE = (  # what is loaded when it is needed first: once, here
     *("duckdb", "pyarrow.csv", "pyarrow.parquet", "pandas", "jinja2", "alembic.config", "alembic.command"),
     *("scipy.optimize", "scipy.stats", "sklearn.ensemble", "sklearn.linear_model"),  # every audit trains models
-    *("release_pipeline.dagster_app.launch", "release_pipeline.dagster_app.definitions", "tests.integration.sites"),
+    *("release_pipeline.apps.dagster.launch", "release_pipeline.apps.dagster.definitions", "tests.integration.sites"),
 )
 
 for module in pkgutil.walk_packages(release_pipeline.__path__, "release_pipeline."):

@@ -9,10 +9,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from release_pipeline.privacy import Epsilon, MaskedColumn, mask_column
-from release_pipeline.privacy.clusters import RankClusters
-from release_pipeline.privacy.sensitivity import prop8_sensitivity, trimmed_moves
-from release_pipeline.privacy.tally import Tally
+from release_pipeline.mechanisms import Epsilon, MaskedColumn, mask_column
+from release_pipeline.mechanisms.accounting.sensitivity import prop8_sensitivity, trimmed_moves
+from release_pipeline.mechanisms.basis.tally import Tally
+from release_pipeline.mechanisms.clusters.rank import RankClusters
 from tests.oracles import brute_force
 
 WIDTH = 1000

@@ -11,16 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from release_pipeline.analyst.laws import reach_of
+from release_pipeline.analyst.laws import bound_equal_magnitudes, bound_magnitudes, bound_sum, quantile_of_sum, reach_of
 from release_pipeline.analyst.means import estimate_mean
-from release_pipeline.analyst.quantiles import (
-    bound_equal_magnitudes,
-    bound_magnitudes,
-    bound_sum,
-    quantile_of_sum,
-)
-from release_pipeline.privacy import Grid
-from release_pipeline.privacy.methods import Statistics, compute_statistics
+from release_pipeline.mechanisms import Grid
+from release_pipeline.mechanisms.columns.methods import Statistics, compute_statistics
 from tests.unit.analyst.cards import make_facts, noise
 
 SECRET = bytes(32)

@@ -11,9 +11,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from release_pipeline.privacy.by_value.facts import Facts, Stage
-from release_pipeline.privacy.by_value.mechanism import next_stage
-from release_pipeline.privacy.by_value.noise_laws import LaplaceNoise, PureBudget
+from release_pipeline.mechanisms.by_value.cells import Facts, Stage
+from release_pipeline.mechanisms.by_value.mechanism import next_stage
+from release_pipeline.mechanisms.by_value.noise_laws import LaplaceNoise, PureBudget
 
 UNITS, RECORDS = 5, 3
 FACTS = Facts(UNITS - 1, RECORDS)
@@ -64,9 +64,9 @@ def test_no_outcome_loses_more_than_the_stages_say(epsilon: Fraction, facts: Fac
     """And the worst loses just that: cells that follow from noisy counts cost nothing, and no stage is charged for nothing. Three
     records would never be worth a finer cell: here they are. Nor does it cost more where a record may have no value: the last
     number stands for that."""
-    monkeypatch.setattr("release_pipeline.privacy.by_value.mechanism.PER_NOISE", 9.0)
-    monkeypatch.setattr("release_pipeline.privacy.by_value.mechanism.LEAST_CELL", 0.5)
-    monkeypatch.setattr("release_pipeline.privacy.by_value.mechanism.CONCENTRATED", 1.0)
+    monkeypatch.setattr("release_pipeline.mechanisms.by_value.mechanism.PER_NOISE", 9.0)
+    monkeypatch.setattr("release_pipeline.mechanisms.by_value.mechanism.LEAST_CELL", 0.5)
+    monkeypatch.setattr("release_pipeline.mechanisms.by_value.mechanism.CONCENTRATED", 1.0)
     budget = PureBudget(epsilon)
     first = next_stage([], facts, budget)
     assert first is not None

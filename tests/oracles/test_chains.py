@@ -13,11 +13,12 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from release_pipeline.policy import parse_policy
-from release_pipeline.policy.loss import wider_bound
-from release_pipeline.privacy import Epsilon, Grid, chains, noise_stream, order_clusters, order_keys
-from release_pipeline.privacy.budget import NANO
-from release_pipeline.privacy.chains import (
+from release_pipeline.mechanisms import Epsilon, Grid, noise_stream, order_clusters, order_keys
+from release_pipeline.mechanisms.accounting.budget import NANO
+from release_pipeline.mechanisms.clusters.curve import cell_reach, curve_depth
+from release_pipeline.mechanisms.clusters.rank import OrderClusters, cut_ranks, draw_parts
+from release_pipeline.mechanisms.vectors import chains
+from release_pipeline.mechanisms.vectors.chains import (
     Extremes,
     Neighbours,
     calibrate_table,
@@ -27,16 +28,9 @@ from release_pipeline.privacy.chains import (
     reach_scales,
     table_loss,
 )
-from release_pipeline.privacy.clusters import OrderClusters, cut_ranks
-from release_pipeline.privacy.curve import cell_reach, curve_depth
-from release_pipeline.privacy.partition import draw_parts
-from release_pipeline.privacy.vectors import (
-    Insensitive,
-    Order,
-    Statistic,
-    VectorScope,
-    compute_vectors,
-)
+from release_pipeline.mechanisms.vectors.vectors import Insensitive, Order, Statistic, VectorScope, compute_vectors
+from release_pipeline.policy import parse_policy
+from release_pipeline.policy.plans.loss import wider_bound
 from tests.oracles import plain_vectors
 from tests.oracles.plain_vectors import Record
 

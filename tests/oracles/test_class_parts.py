@@ -17,12 +17,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from release_pipeline.flow.publication.wording import _list_grouped_parts  # pyright: ignore[reportPrivateUsage]
+from release_pipeline.masking import RECORD, Suppressed, find_strategy
+from release_pipeline.masking.classes import _keep_apart  # pyright: ignore[reportPrivateUsage]
+from release_pipeline.masking.parts import PART
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.stages.compared import Read, read_tables, read_with
-from release_pipeline.stages.strategies import RECORD, Suppressed, find_strategy
-from release_pipeline.stages.strategies.classes import _keep_apart  # pyright: ignore[reportPrivateUsage]
-from release_pipeline.stages.strategies.parts import PART
+from release_pipeline.publish.wording import _list_grouped_parts  # pyright: ignore[reportPrivateUsage]
+from release_pipeline.rows.columns import Read, read_tables, read_with
 
 SECRET = bytes(range(32))
 AGES = {"ola": "intervals: [5, 20], ", "mondrian": ""}
@@ -83,7 +83,7 @@ def scales_by_label(made: Made, table: pa.Table, monkeypatch: pytest.MonkeyPatch
     """For each combination of released labels the numbers of its records in grid units, each with the scale that its noise was
     drawn with: a sampler that gives the scale itself shows it."""
     with monkeypatch.context() as patch:
-        patch.setattr("release_pipeline.privacy.class_noise.discrete_laplace", lambda scales, stream: 10**7 * scales)
+        patch.setattr("release_pipeline.mechanisms.columns.class_noise.discrete_laplace", lambda scales, stream: 10**7 * scales)
         patch.setattr("numpy.clip", lambda array, low, high, out=None: array)
         shown = made.mask()
     units = made.policy.noise_columns["pay"].exact_grid

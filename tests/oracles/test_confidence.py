@@ -18,14 +18,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from release_pipeline.masking.classes import ClassStrategy
+from release_pipeline.masking.strategy import CLASS, RECORD
+from release_pipeline.mechanisms import Epsilon, Grid
+from release_pipeline.mechanisms.columns import class_noise
+from release_pipeline.mechanisms.columns.class_noise import add_class_noise, class_scales
+from release_pipeline.mechanisms.risk import standing_out
+from release_pipeline.mechanisms.risk.standing_out import find_exposed
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.options import KEpsilonOptions
-from release_pipeline.privacy import Epsilon, Grid, class_noise, standing_out
-from release_pipeline.privacy.class_noise import add_class_noise, class_scales
-from release_pipeline.privacy.standing_out import find_exposed
-from release_pipeline.stages.compared import read_tables
-from release_pipeline.stages.strategies.classes import ClassStrategy
-from release_pipeline.stages.strategies.strategy import CLASS, RECORD
+from release_pipeline.policy.file.options import KEpsilonOptions
+from release_pipeline.rows.columns import read_tables
 
 DIGITS = 60
 ROUNDING = Decimal("1e-50")  # where two sides are equal, their last digits are not

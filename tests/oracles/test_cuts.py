@@ -12,9 +12,10 @@ import numpy.typing as npt
 import pytest
 
 from release_pipeline.errors import InvalidArgument, InvalidType
-from release_pipeline.privacy import cut_kernel, mondrian
-from release_pipeline.privacy.cuts import cut_classes
-from release_pipeline.privacy.hierarchy import Hierarchy
+from release_pipeline.mechanisms import mondrian
+from release_pipeline.mechanisms.clusters import cut_kernel
+from release_pipeline.mechanisms.clusters.cuts import cut_classes
+from release_pipeline.mechanisms.clusters.hierarchy import Hierarchy
 from tests.oracles import plain_cuts as plain
 from tests.oracles.test_lattice import random_hierarchy
 

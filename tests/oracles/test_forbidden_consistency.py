@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy import mask_column
-from release_pipeline.privacy.consistency import isotonic
+from release_pipeline.mechanisms import mask_column
+from release_pipeline.mechanisms.columns.consistency import isotonic
 
 SCALE = 2  # of the discrete Laplace; a neighbour moves every centroid by as much, which is a loss of 1 for each on its own
 REACH = 24  # noise beyond it has a weight below exp(-12)

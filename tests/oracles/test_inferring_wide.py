@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from release_pipeline.privacy.attacks.control import draw_people
-from release_pipeline.privacy.attacks.inferring import TOLERANCE, infer
-from release_pipeline.privacy.attacks.table import Attacked, AttackedColumn
-from release_pipeline.privacy.noise import noise_stream
+from release_pipeline.mechanisms.attacks.inferring import TOLERANCE, infer
+from release_pipeline.mechanisms.attacks.view import Attacked, AttackedColumn, draw_people
+from release_pipeline.mechanisms.noise import noise_stream
 
 ROWS, SECRET = 60, bytes(32)
 

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from release_pipeline.errors import InvalidArgument, InvalidType
-from release_pipeline.privacy import lattice
-from release_pipeline.privacy.hierarchy import Hierarchy
-from release_pipeline.privacy.lattice import Metric, search_lattice
+from release_pipeline.mechanisms.clusters import lattice
+from release_pipeline.mechanisms.clusters.hierarchy import Hierarchy
+from release_pipeline.mechanisms.clusters.lattice import Metric, search_lattice
 from tests.oracles import full_enumeration as plain
 
 METRICS = get_args(Metric)

@@ -17,21 +17,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from release_pipeline.errors import InvalidArgument, InvalidType
-from release_pipeline.privacy import mdav
+from release_pipeline.mechanisms import mdav
 from tests.oracles import plain_mdav as plain
 
-module: Any = import_module("release_pipeline.privacy.mdav")  # the package has the function under this name
+module: Any = import_module("release_pipeline.mechanisms.clusters.mdav")  # the package has the function under this name
 KINDS = ("continuous", "integers", "binary", "duplicates", "constant column", "correlated", "outliers", "lattice")
 
 
 @contextmanager
 def no_compiler() -> Iterator[None]:
     """numba and what imports it cannot be imported."""
-    names = ("numba", "release_pipeline.privacy.mdav_kernel", "release_pipeline.privacy.compiling")
+    names = ("numba", "release_pipeline.mechanisms.clusters.mdav_kernel", "release_pipeline.mechanisms.basis.compiling")
     with pytest.MonkeyPatch.context() as patch:
         for name in names:
             patch.setitem(sys.modules, name, None)
-        patch.delattr("release_pipeline.privacy.mdav_kernel", raising=False)
+        patch.delattr("release_pipeline.mechanisms.clusters.mdav_kernel", raising=False)
         module._load_kernel.cache_clear()
         yield
     module._load_kernel.cache_clear()

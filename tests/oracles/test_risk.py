@@ -18,13 +18,13 @@ import pandas as pd
 import pytest
 from pycanon import anonymity
 
-from release_pipeline.privacy import neighbours as module
-from release_pipeline.privacy.attacks import TOLERANCE, Attacked, AttackedColumn, infer, link, single_out
-from release_pipeline.privacy.groups import group_by
-from release_pipeline.privacy.mdav import mdav
-from release_pipeline.privacy.neighbours import Neighbours
-from release_pipeline.privacy.noise import noise_stream, shuffled_positions
-from release_pipeline.privacy.risk import distinct_diversity, record_linkage
+from release_pipeline.mechanisms.attacks import TOLERANCE, Attacked, AttackedColumn, infer, link, single_out
+from release_pipeline.mechanisms.clusters.hierarchy import group_by
+from release_pipeline.mechanisms.clusters.mdav import mdav
+from release_pipeline.mechanisms.noise import noise_stream, shuffled_positions
+from release_pipeline.mechanisms.risk import neighbours as module
+from release_pipeline.mechanisms.risk.neighbours import Neighbours
+from release_pipeline.mechanisms.risk.risk import distinct_diversity, record_linkage
 
 SECRET = bytes(range(32))
 ENGINES = ("tree", "all compared")
@@ -263,7 +263,7 @@ def plain_meets(column: npt.NDArray[Any], comparison: str, value: float) -> npt.
 
 def test_predicates_single_out_whom_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every predicate tried: exactly one released row of the half meets it, and its successes are counted row by row."""
-    from release_pipeline.privacy.attacks import singling_out
+    from release_pipeline.mechanisms.attacks import singling_out
 
     seen: list[list[Any]] = []
     for maker in ("make_by_one_column", "make_by_several_columns"):

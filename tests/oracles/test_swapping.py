@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from release_pipeline.privacy import swapping
-from release_pipeline.privacy.noise import noise_stream
-from release_pipeline.privacy.swapping import describe_alike, make_blocks, swap_positions
+from release_pipeline.mechanisms.clusters import mdav as swapping
+from release_pipeline.mechanisms.clusters.mdav import describe_alike, make_blocks, swap_positions
+from release_pipeline.mechanisms.noise import noise_stream
 
 SECRET = bytes(range(32))
 BLOCK = np.array([0, 0, 0, 1, 1, 1, -1])  # the last record is not released

@@ -10,10 +10,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from release_pipeline.privacy.grid import Grid, IntArray
-from release_pipeline.privacy.tables import (
+from release_pipeline.mechanisms.basis.grid import Grid, IntArray
+from release_pipeline.mechanisms.tables import (
     Shape,
     ends_of,
+    fit_levels,
     laplace_noise,
     multiply_ends,
     noise_of_share,
@@ -22,7 +23,6 @@ from release_pipeline.privacy.tables import (
     reconcile,
     sum_levels,
 )
-from release_pipeline.privacy.tables.consistency import fit_levels
 
 Record = tuple[int, int]  # its cell on the finest level, and its amount
 DOMAINS = [(0, 3), (-2, 3), (-4, -2)]

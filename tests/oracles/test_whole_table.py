@@ -12,13 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from release_pipeline.privacy.noise import exp_digits
-from release_pipeline.privacy.tally import Tally
-from release_pipeline.privacy.whole_table import Cells, Column, TableBudget, design, make_design
-from release_pipeline.privacy.whole_table.blocks import Block, choose_blocks
-from release_pipeline.privacy.whole_table.cuts import BITS, CutLaw, Node, find_best, segments_between
-from release_pipeline.privacy.whole_table.impossible import Impossible
-from release_pipeline.privacy.whole_table.places import Places
+from release_pipeline.mechanisms.basis.tally import Tally
+from release_pipeline.mechanisms.noise import exp_digits
+from release_pipeline.mechanisms.whole_table import Cells, Column, TableBudget, design, make_design
+from release_pipeline.mechanisms.whole_table.cuts import BITS, CutLaw, Node, Places, find_best, segments_between
+from release_pipeline.mechanisms.whole_table.design import Block, choose_blocks
+from release_pipeline.mechanisms.whole_table.impossible import Impossible
 from tests.counting import count_together
 
 Table = tuple[int, ...]

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy import clusters as module
-from release_pipeline.privacy import noise_stream, rank_clusters
-from release_pipeline.privacy.arrays import pieces
-from release_pipeline.privacy.clusters import RankClusters, cut_ranks, rank_records, sort_records
-from release_pipeline.privacy.tally import Tally
+from release_pipeline.mechanisms import noise_stream, rank_clusters
+from release_pipeline.mechanisms.basis.arrays import pieces
+from release_pipeline.mechanisms.basis.tally import Tally
+from release_pipeline.mechanisms.clusters import rank as module
+from release_pipeline.mechanisms.clusters.rank import RankClusters, cut_ranks, rank_records, sort_records
 
 VALUES = st.one_of(
     st.lists(st.integers(0, 5), min_size=1, max_size=200),

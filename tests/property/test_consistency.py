@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_pipeline.privacy.consistency import isotonic, isotonic_with_atoms
-from release_pipeline.privacy.grid import FloatArray, IntArray
+from release_pipeline.mechanisms.basis.grid import FloatArray, IntArray
+from release_pipeline.mechanisms.columns.consistency import isotonic, isotonic_with_atoms
 
 ATOMS = (0, 6)
 LISTS = st.lists(st.tuples(st.integers(-4, 10), st.integers(1, 3)), min_size=1, max_size=7)

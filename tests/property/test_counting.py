@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_pipeline.privacy import counting
-from release_pipeline.privacy.counting import GroupsOfEntries, NumberEncoder, TablePlan, plan_tables
-from release_pipeline.privacy.distributions import compare_ranks, find_gap
-from release_pipeline.privacy.tally import Tally
-from release_pipeline.privacy.whole_table.blocks import cover_pairs
-from release_pipeline.stages import batches
-from release_pipeline.stages.batches import CountTables, ListEncoder, tally_batches, unpack
+from release_pipeline.mechanisms.basis import counting
+from release_pipeline.mechanisms.basis.counting import GroupsOfEntries, NumberEncoder, TablePlan, plan_tables
+from release_pipeline.mechanisms.basis.tally import Tally
+from release_pipeline.mechanisms.basis.utility import compare_ranks, find_gap
+from release_pipeline.mechanisms.whole_table.design import cover_pairs
+from release_pipeline.rows import batches
+from release_pipeline.rows.batches import CountTables, ListEncoder, tally_batches, unpack
 from tests.counting import count_together
 
 ENTRIES = st.lists(st.integers(0, 40), min_size=1, max_size=60)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from release_pipeline.policy.cron import Cron
+from release_pipeline.policy.values.scalars import Cron
 
 MINUTE = timedelta(minutes=1)
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from release_pipeline.privacy import noise_stream, order_clusters, order_keys
+from release_pipeline.mechanisms import noise_stream, order_clusters, order_keys
 
 SECRET = bytes(range(32))
 Row = tuple[int, ...]

@@ -10,13 +10,21 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from release_pipeline.privacy.grid import IntArray
-from release_pipeline.privacy.noise import NoiseStream, noise_stream
-from release_pipeline.privacy.unclaimed import make_random
-from release_pipeline.privacy.whole_table import Column, Design, Impossible, TableBudget, make_design, measure_table, synthesise
-from release_pipeline.privacy.whole_table.design import MOST_GROUPS
-from release_pipeline.privacy.whole_table.impossible import is_anything_left
-from release_pipeline.privacy.whole_table.measure import CountedArrays
+from release_pipeline.mechanisms.basis.grid import IntArray
+from release_pipeline.mechanisms.noise import NoiseStream, noise_stream
+from release_pipeline.mechanisms.noise.unclaimed import make_random
+from release_pipeline.mechanisms.whole_table import (
+    Column,
+    Design,
+    Impossible,
+    TableBudget,
+    make_design,
+    measure_table,
+    synthesise,
+)
+from release_pipeline.mechanisms.whole_table.design import MOST_GROUPS
+from release_pipeline.mechanisms.whole_table.impossible import is_anything_left
+from release_pipeline.mechanisms.whole_table.measure import CountedArrays
 
 SECRET = b"z" * 32
 TRIES = 12
@@ -112,7 +120,7 @@ def design_of(columns: list[Column], records: int, rules: list[Impossible], seed
 def test_no_row_has_a_combination_that_cannot_occur(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rules about two columns and about three, of every kind; cells and groups lie on one side of every end; a pool that is small
     changes nothing of it."""
-    monkeypatch.setattr("release_pipeline.privacy.whole_table.pool.LEAST_POOL", 4_000)
+    monkeypatch.setattr("release_pipeline.mechanisms.whole_table.pool.LEAST_POOL", 4_000)
     columns, rules, table = draw_case(seed)
     design = design_of(columns, len(table[0]), rules, seed)
     measured = measure_table(CountedArrays(table.__getitem__), design, streams(seed))

@@ -16,11 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_pipeline.privacy.counting import Encoder, GroupsOfEntries, NumberEncoder, plan_tables
-from release_pipeline.stages.batches import NumberCells
-from release_pipeline.stages.counted import CountedInPlace, DeliveredCells
-from release_pipeline.store.fingerprints import hash_columns
-from release_pipeline.store.in_place import TIMES, RelationInPlace
+from release_pipeline.mechanisms.basis.counting import Encoder, GroupsOfEntries, NumberEncoder, plan_tables
+from release_pipeline.rows.batches import NumberCells
+from release_pipeline.rows.counted import CountedInPlace, DeliveredCells
+from release_pipeline.store.in_place import TIMES, RelationInPlace, hash_columns
 from release_pipeline.store.vault import open_workspace
 
 SIZE = 11  # entries of every column

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from release_pipeline import verify
-from release_pipeline.policy.loss import LOSSES, Account, Loss
-from release_pipeline.policy.populations import Population, list_ancestors
-from release_pipeline.privacy.budget import NANO, format_nano
+from release_pipeline.mechanisms.accounting.budget import NANO, format_nano
+from release_pipeline.policy.loading.populations import Population, list_ancestors
+from release_pipeline.policy.plans.loss import LOSSES, Account, Loss
 
 NAMES = [f"p{number}" for number in range(6)]
 CAP = {"epsilon": 1000, "definition": "idp", "scope": "column"}

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from release_pipeline.errors import InvalidArgument, PolicyInvalid
+from release_pipeline.mechanisms import Epsilon, Grid
+from release_pipeline.mechanisms.accounting.budget import MAX_NANO
+from release_pipeline.mechanisms.accounting.scales import PLAIN
+from release_pipeline.mechanisms.catalogue import find_claim, find_method
+from release_pipeline.mechanisms.columns.methods import Statistics, check_sizes, compute_statistics
+from release_pipeline.mechanisms.noise import MAX_SCALE
+from release_pipeline.mechanisms.vectors.vectors import Insensitive, check_vector_sizes, compute_vectors
 from release_pipeline.policy import parse_policy
-from release_pipeline.privacy import Epsilon, Grid
-from release_pipeline.privacy.budget import MAX_NANO
-from release_pipeline.privacy.catalogue import find_claim, find_method
-from release_pipeline.privacy.methods import Statistics, check_sizes, compute_statistics
-from release_pipeline.privacy.noise import MAX_SCALE
-from release_pipeline.privacy.scales import PLAIN
-from release_pipeline.privacy.vectors import Insensitive, check_vector_sizes, compute_vectors
 
 SECRET = bytes(range(32))
 METHODS = [("idp-cbls", "column"), ("idp-cbls", "centroid"), ("idp-ls", "column"), ("idp-ls", "centroid"), ("dp-um", "column")]

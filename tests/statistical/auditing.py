@@ -10,7 +10,7 @@ import numpy as np
 from release_pipeline.claims.audit import Effort, Finding, audit_promise
 from release_pipeline.claims.promises import list_promises
 from release_pipeline.claims.suite import list_suite
-from release_pipeline.privacy.noise import NoiseStream, discrete_laplace
+from release_pipeline.mechanisms.noise import NoiseStream, discrete_laplace
 
 SUITE = list_suite()
 SOME = Effort(explore=200, prove=6_000, classes=200_000, counted=3, counts=5_000)  # to come near a claim that holds

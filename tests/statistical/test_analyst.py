@@ -20,7 +20,7 @@ import pytest
 
 from release_pipeline.analyst import Facts, Interval, NoHonestAnswer, Release, simulate
 from release_pipeline.analyst.facts import ColumnFacts
-from release_pipeline.privacy import Epsilon, Grid
+from release_pipeline.mechanisms import Epsilon, Grid
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]
 

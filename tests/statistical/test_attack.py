@@ -23,7 +23,7 @@ from experiments.attack import (
     read_vectors,
     release,
 )
-from release_pipeline.privacy.vectors import Order, Statistic
+from release_pipeline.mechanisms.vectors.vectors import Order, Statistic
 
 pytestmark = pytest.mark.statistical
 

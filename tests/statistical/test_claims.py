@@ -12,12 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from release_pipeline.privacy import methods, vectors
-from release_pipeline.privacy.catalogue import METHODS
-from release_pipeline.privacy.clusters import RankClusters
-from release_pipeline.privacy.noise import NoiseStream, discrete_laplace
-from release_pipeline.privacy.scales import TRIMMED
-from release_pipeline.stages.strategies import centroids
+from release_pipeline.masking import centroids
+from release_pipeline.mechanisms.accounting.scales import TRIMMED
+from release_pipeline.mechanisms.catalogue import METHODS
+from release_pipeline.mechanisms.clusters.rank import RankClusters
+from release_pipeline.mechanisms.columns import methods
+from release_pipeline.mechanisms.noise import NoiseStream, discrete_laplace
+from release_pipeline.mechanisms.vectors import vectors
 from tests.statistical.auditing import SUITE, audit, audit_closely, draw_scaled
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from release_pipeline.privacy import class_noise
-from release_pipeline.stages import suppress
-from release_pipeline.stages.strategies import classes
+from release_pipeline.masking import classes
+from release_pipeline.mechanisms.columns import class_noise
+from release_pipeline.rows import suppress
 from tests.statistical.auditing import audit, audit_closely, draw_scaled
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]

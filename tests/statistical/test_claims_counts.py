@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.privacy.by_value import PureBudget, Stage, column
-from release_pipeline.privacy.by_value.mechanism import next_stage
-from release_pipeline.privacy.noise import NoiseStream
+from release_pipeline.mechanisms.by_value import PureBudget, Stage
+from release_pipeline.mechanisms.by_value import mechanism as column
+from release_pipeline.mechanisms.by_value.mechanism import next_stage
+from release_pipeline.mechanisms.noise import NoiseStream
 from tests.statistical.auditing import SOME, audit
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]

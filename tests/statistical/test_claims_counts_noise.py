@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from release_pipeline.privacy.by_value import noise_laws
-from release_pipeline.privacy.noise import NoiseStream, noise_stream
-from release_pipeline.stages.strategies import by_value
+from release_pipeline.masking import by_value
+from release_pipeline.mechanisms.by_value import noise_laws
+from release_pipeline.mechanisms.noise import NoiseStream, noise_stream
 from tests.statistical.auditing import FEW, SOME, audit
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]

@@ -10,8 +10,9 @@ import pytest
 
 from release_pipeline.claims.trials import release_one
 from release_pipeline.errors import Blocked
-from release_pipeline.privacy.noise import noise_stream
-from release_pipeline.stages.strategies import SwapStrategy, swapping
+from release_pipeline.masking import swapping
+from release_pipeline.masking.swapping import SwapStrategy
+from release_pipeline.mechanisms.noise import noise_stream
 from tests.statistical.auditing import SUITE, audit, audit_closely
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]

@@ -13,18 +13,18 @@ import pytest
 from release_pipeline.claims.audit import Effort, Finding, audit_promise
 from release_pipeline.claims.promises import list_promises
 from release_pipeline.claims.suite import list_suite
-from release_pipeline.claims.whole_table import make_whole_pairs
-from release_pipeline.privacy.by_value.noise_laws import LaplaceNoise
-from release_pipeline.privacy.distributions import find_quantiles
-from release_pipeline.privacy.grid import IntArray
-from release_pipeline.privacy.noise import NoiseStream
-from release_pipeline.privacy.tally import Tally
-from release_pipeline.privacy.whole_table import measure
-from release_pipeline.privacy.whole_table.cells import Cells
-from release_pipeline.privacy.whole_table.cuts import CutLaw, Node
-from release_pipeline.privacy.whole_table.design import Design, TableBudget
-from release_pipeline.privacy.whole_table.measure import Stream
-from release_pipeline.stages.strategies import whole_table
+from release_pipeline.claims.views import make_whole_pairs
+from release_pipeline.masking import whole_table
+from release_pipeline.mechanisms.basis.grid import IntArray
+from release_pipeline.mechanisms.basis.tally import Tally
+from release_pipeline.mechanisms.basis.utility import find_quantiles
+from release_pipeline.mechanisms.by_value.noise_laws import LaplaceNoise
+from release_pipeline.mechanisms.noise import NoiseStream
+from release_pipeline.mechanisms.whole_table import measure
+from release_pipeline.mechanisms.whole_table.cells import Cells
+from release_pipeline.mechanisms.whole_table.cuts import CutLaw, Node
+from release_pipeline.mechanisms.whole_table.design import Design, TableBudget
+from release_pipeline.mechanisms.whole_table.measure import Stream
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]
 SUITE = list_suite()

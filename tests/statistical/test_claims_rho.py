@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.privacy import methods
-from release_pipeline.privacy.by_value import noise_laws
-from release_pipeline.privacy.noise import NoiseStream, discrete_gaussian
+from release_pipeline.mechanisms.by_value import noise_laws
+from release_pipeline.mechanisms.columns import methods
+from release_pipeline.mechanisms.noise import NoiseStream, discrete_gaussian
 from tests.statistical.auditing import FEW, SOME, audit
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]

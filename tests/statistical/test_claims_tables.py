@@ -9,11 +9,11 @@ import pytest
 
 from release_pipeline.claims.audit import Effort, Finding, audit_promise
 from release_pipeline.claims.promises import list_promises
-from release_pipeline.policy import tables as policy_tables
-from release_pipeline.privacy.noise import NoiseStream, noise_stream
-from release_pipeline.privacy.tables import Sensitivity, Shape, of_amounts, sum_levels
-from release_pipeline.privacy.tables import noise as table_noise
-from release_pipeline.stages import tables as stages_tables
+from release_pipeline.masking import tables as stages_tables
+from release_pipeline.mechanisms import tables as table_noise
+from release_pipeline.mechanisms.noise import NoiseStream, noise_stream
+from release_pipeline.mechanisms.tables import Sensitivity, Shape, of_amounts, sum_levels
+from release_pipeline.policy.file import tables as policy_tables
 from tests.statistical.auditing import FEW, SOME, SUITE, draw_scaled
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]

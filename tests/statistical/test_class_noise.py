@@ -10,14 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from release_pipeline.privacy import Epsilon, Grid, Hierarchy
-from release_pipeline.privacy.class_noise import (
-    add_class_noise,
-    class_diameters,
-    class_scales,
-    expect_relative_errors,
-)
-from release_pipeline.privacy.lattice import search_lattice
+from release_pipeline.mechanisms import Epsilon, Grid, Hierarchy
+from release_pipeline.mechanisms.clusters.lattice import search_lattice
+from release_pipeline.mechanisms.columns.class_noise import add_class_noise, class_diameters, class_scales, expect_relative_errors
 from tests.statistical.goodness import TRUE_PASSES, WRONG_FAILS, chi_square
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]

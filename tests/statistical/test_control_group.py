@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from release_pipeline.privacy.attacks import Attack, Attacked, AttackedColumn, infer, link, single_out
-from release_pipeline.privacy.noise import noise_stream
+from release_pipeline.mechanisms.attacks import Attack, Attacked, AttackedColumn, infer, link, single_out
+from release_pipeline.mechanisms.noise import noise_stream
 
 pytestmark = pytest.mark.statistical
 

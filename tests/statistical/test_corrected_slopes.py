@@ -7,7 +7,7 @@ import pytest
 
 from release_pipeline.analyst.laws import fourth_cumulant_of, variance_of
 from release_pipeline.analyst.slopes import _covariance, _invert, _Sums
-from release_pipeline.privacy import discrete_laplace, noise_stream
+from release_pipeline.mechanisms import discrete_laplace, noise_stream
 
 pytestmark = pytest.mark.statistical
 

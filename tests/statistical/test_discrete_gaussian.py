@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from release_pipeline.privacy.noise import discrete_gaussian, noise_stream
+from release_pipeline.mechanisms.noise import discrete_gaussian, noise_stream
 from tests.statistical.goodness import TRUE_PASSES, WRONG_FAILS, chi_square_gaussian, gaussian_masses
 
 pytestmark = pytest.mark.statistical

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from release_pipeline.privacy import discrete_laplace, noise_stream
+from release_pipeline.mechanisms import discrete_laplace, noise_stream
 from tests.statistical.goodness import TRUE_PASSES, WRONG_FAILS, chi_square
 
 pytestmark = pytest.mark.statistical

@@ -15,8 +15,8 @@ import opendp.prelude as dp
 import pytest
 from scipy import stats
 
-from release_pipeline.privacy import discrete_laplace, noise_stream
-from release_pipeline.privacy.noise import MAX_SCALE, discrete_gaussian
+from release_pipeline.mechanisms import discrete_laplace, noise_stream
+from release_pipeline.mechanisms.noise import MAX_SCALE, discrete_gaussian
 
 pytestmark = pytest.mark.statistical
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from release_pipeline.privacy import Epsilon, mask_column
+from release_pipeline.mechanisms import Epsilon, mask_column
 from tests.conftest import Columns
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]

@@ -18,9 +18,9 @@ from experiments.papers.__main__ import PAPERS, QUICK_SEED
 from experiments.papers.agreement import Departure, compare, read_figures
 from experiments.papers.runs import Measured, Setting, make_secrets
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy import scales, sensitivity
-from release_pipeline.privacy.catalogue import METHODS
-from release_pipeline.privacy.clusters import RankClusters
+from release_pipeline.mechanisms.accounting import scales, sensitivity
+from release_pipeline.mechanisms.catalogue import METHODS
+from release_pipeline.mechanisms.clusters.rank import RankClusters
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]
 

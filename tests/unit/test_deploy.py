@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from release_pipeline.door.serving import MOST_CONNECTIONS
-from release_pipeline.flow.site import HOME
+from release_pipeline.apps.door import MOST_CONNECTIONS
+from release_pipeline.store.site import HOME
 from tests.unit.scripts import DEPLOY, ROOT, load
 
 UNITS = DEPLOY / "systemd"

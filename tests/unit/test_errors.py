@@ -11,7 +11,7 @@ import pytest
 
 import release_pipeline
 from release_pipeline import errors
-from release_pipeline.door import Refused
+from release_pipeline.apps.door import Refused
 from release_pipeline.errors import (
     DataRefused,
     PolicyInvalid,

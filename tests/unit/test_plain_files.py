@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
-from release_pipeline.flow.files import PUBLIC, appearing, write_text
 from release_pipeline.plain_files import open_below, open_plain
+from release_pipeline.store.files import PUBLIC, appearing, write_text
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 from jinja2 import nodes
 
 from release_pipeline import sentences
-from release_pipeline.report.escaping import TEMPLATES, load_templates
+from release_pipeline.pages.escaping import TEMPLATES, load_templates
 from release_pipeline.sentences import Catalogue
 
 PACKAGE = Path(sentences.__file__).parents[1]

@@ -20,13 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from release_pipeline import sign, verify
 from release_pipeline.errors import WrongUsage
-from release_pipeline.flow.trust.keys import (
-    NotSigned,
-    PublicKey,
-    check_signature,
-    make_key,
-    read_public_key,
-)
+from release_pipeline.trust.keys import NotSigned, PublicKey, check_signature, make_key, read_public_key
 from release_pipeline.verify import (
     PACKAGE_NAMESPACE,
     SSH_NAMESPACE,

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from release_pipeline import verify
-from release_pipeline.flow.publication.attestation import list_signers, write_attestations
-from release_pipeline.flow.trust.keys import PublicKey
-from release_pipeline.flow.trust.members import Member, Trust
+from release_pipeline.publish.package import list_signers, write_attestations
+from release_pipeline.trust.keys import PublicKey
+from release_pipeline.trust.members import Member, Trust
 from release_pipeline.verify import verify_path
 from tests.ssh_keys import hold
 from tests.unit.test_verify import (

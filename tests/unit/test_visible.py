@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.cli.program import main
-from release_pipeline.cli.visible import Progress, draw_table, print_lines, table_drawer, visible_output
+from release_pipeline.apps.cli.commands import Progress, draw_table, print_lines, table_drawer, visible_output
+from release_pipeline.apps.cli.program import main
 from tests.unit.policy.test_formulas import POLICY
 
 TRICKS = "\x1b]0;owned\x07\x1b[2J\r\u202e\u2066\x9b1m\x00\x08\x7f"

@@ -1,4 +1,4 @@
-"""The families of methods, as `privacy.catalogue` names them: what policies, plans and losses ask of each."""
+"""The families of methods, as `mechanisms.catalogue` names them: what policies, plans and losses ask of each."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from typing import Any
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy.families.base import Family
-from release_pipeline.policy.families.by_value import ByValueFamily
 from release_pipeline.policy.families.classes import ClassFamily
-from release_pipeline.policy.families.columns import ColumnFamily
-from release_pipeline.policy.families.mdav import MdavFamily
-from release_pipeline.policy.families.vectors import VectorFamily
+from release_pipeline.policy.families.columns import ByValueFamily, ColumnFamily
+from release_pipeline.policy.families.vectors import MdavFamily, VectorFamily
 from release_pipeline.policy.families.whole_table import WholeTableFamily
-from release_pipeline.policy.options import (
+from release_pipeline.policy.file.options import (
     AnyOptions,
     ByValueOptions,
     ColumnOptions,

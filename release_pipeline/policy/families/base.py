@@ -1,8 +1,8 @@
 """What policies, plans and losses ask of a family of methods. Each family is a file beside this one; what holds for all that do
 not say otherwise stands here.
 
-A family says nothing that differs between its methods: that stands in their entries in `privacy.catalogue`, so that a new method
-of a family that there is needs no word here.
+A family says nothing that differs between its methods: that stands in their entries in `mechanisms.catalogue`, so that a new
+method of a family that there is needs no word here.
 """
 
 from __future__ import annotations
@@ -17,20 +17,27 @@ from typing import ClassVar, Generic, TypeVar
 import numpy as np
 
 from release_pipeline.errors import InvalidArgument, ReleasePipelineError
-from release_pipeline.policy.derivations import list_leaves
-from release_pipeline.policy.formats import decimal_text, name_some
+from release_pipeline.mechanisms import Epsilon
+from release_pipeline.mechanisms.accounting.budget import format_nano
+from release_pipeline.mechanisms.accounting.sensitivity import scales_for
+from release_pipeline.mechanisms.basis.figures import (
+    count_things,
+    format_count,
+    format_percent,
+    join_last,
+    join_names,
+    show_figure,
+)
+from release_pipeline.mechanisms.catalogue.spec import SAME, SCALES_FIXED
+from release_pipeline.policy.file.derivations import list_leaves
+from release_pipeline.policy.file.model import Policy
+from release_pipeline.policy.file.options import AnyOptions, split_epsilon
+from release_pipeline.policy.file.parts import Parts
+from release_pipeline.policy.file.sections import Suppress, SuppressClasses
+from release_pipeline.policy.file.words import list_shares
 from release_pipeline.policy.kinds.base import RECOGNISED
-from release_pipeline.policy.model import Policy
-from release_pipeline.policy.options import AnyOptions, split_epsilon
-from release_pipeline.policy.parts import Parts
-from release_pipeline.policy.suppression import Suppress, SuppressClasses
-from release_pipeline.policy.table_words import list_shares
-from release_pipeline.policy.text import Problem
-from release_pipeline.privacy import Epsilon
-from release_pipeline.privacy.budget import format_nano
-from release_pipeline.privacy.catalogue.definitions import SAME, SCALES_FIXED
-from release_pipeline.privacy.figures import count_things, format_count, format_percent, join_last, join_names, show_figure
-from release_pipeline.privacy.sensitivity import scales_for
+from release_pipeline.policy.values.formats import decimal_text, name_some
+from release_pipeline.policy.values.text import Problem
 from release_pipeline.sentences import POLICY
 
 Options = TypeVar("Options", bound=AnyOptions)

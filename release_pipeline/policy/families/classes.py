@@ -6,29 +6,22 @@ import math
 from collections.abc import Iterator
 from decimal import Decimal
 
-from release_pipeline.policy.families.base import (
-    NOTHING_ADDS_UP,
-    ColumnPlan,
-    Family,
-    Plan,
-    epsilon_words,
-    tell_copies,
-)
-from release_pipeline.policy.formats import name_some
-from release_pipeline.policy.gate_words import tell_criteria
+from release_pipeline.mechanisms.accounting.budget import format_nano
+from release_pipeline.mechanisms.accounting.scales import domain_scale, mean_magnitude
+from release_pipeline.mechanisms.basis.figures import percent, show_figure
+from release_pipeline.mechanisms.clusters.hierarchy import Hierarchy, find_ambiguous_label
+from release_pipeline.mechanisms.columns.class_noise import KEPT, epsilon_for
+from release_pipeline.policy.families.base import NOTHING_ADDS_UP, ColumnPlan, Family, Plan, epsilon_words, tell_copies
+from release_pipeline.policy.file.model import Policy
+from release_pipeline.policy.file.options import KEpsilonOptions
+from release_pipeline.policy.file.parts import Parts
+from release_pipeline.policy.file.sections import SuppressClasses
+from release_pipeline.policy.file.words import tell_criteria
 from release_pipeline.policy.hierarchies import Intervals, Listed
 from release_pipeline.policy.kinds import GeneraliseColumn, MissingCategory
 from release_pipeline.policy.kinds.base import RECOGNISED
-from release_pipeline.policy.model import Policy
-from release_pipeline.policy.options import KEpsilonOptions
-from release_pipeline.policy.parts import Parts
-from release_pipeline.policy.suppression import SuppressClasses
-from release_pipeline.policy.text import Path, Problem
-from release_pipeline.privacy.budget import format_nano
-from release_pipeline.privacy.class_noise import KEPT, epsilon_for
-from release_pipeline.privacy.figures import percent, show_figure
-from release_pipeline.privacy.hierarchy import Hierarchy, find_ambiguous_label
-from release_pipeline.privacy.scales import domain_scale, mean_magnitude
+from release_pipeline.policy.values.formats import name_some
+from release_pipeline.policy.values.text import Path, Problem
 from release_pipeline.sentences import POLICY
 
 MAX_NODES = 1_000_000  # of the lattice of levels

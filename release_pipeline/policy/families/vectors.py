@@ -6,24 +6,11 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.policy.families.base import (
-    APPEARS,
-    KEPT_COLUMNS,
-    ColumnPlan,
-    Family,
-    Plan,
-    refuse_generalised,
-    together_words,
-)
-from release_pipeline.policy.model import Policy
-from release_pipeline.policy.options import DpMdavOptions, split_epsilon
-from release_pipeline.policy.parts import Parts
-from release_pipeline.policy.text import Problem
-from release_pipeline.privacy.budget import format_nano
-from release_pipeline.privacy.catalogue.together import STATISTICS
-from release_pipeline.privacy.curve import MAX_COLUMNS
-from release_pipeline.privacy.scales import mean_magnitude
-from release_pipeline.privacy.vectors import (
+from release_pipeline.mechanisms.accounting.budget import format_nano
+from release_pipeline.mechanisms.accounting.scales import mean_magnitude
+from release_pipeline.mechanisms.catalogue.entries import STATISTICS
+from release_pipeline.mechanisms.clusters.curve import MAX_COLUMNS
+from release_pipeline.mechanisms.vectors.vectors import (
     Insensitive,
     MdavSpec,
     check_vector_sizes,
@@ -31,6 +18,22 @@ from release_pipeline.privacy.vectors import (
     public_scales,
     worst_scales,
 )
+from release_pipeline.policy.families.base import (
+    APPEARS,
+    KEPT_COLUMNS,
+    NOTHING_ADDS_UP,
+    ColumnPlan,
+    Family,
+    Plan,
+    refuse_generalised,
+    together_words,
+)
+from release_pipeline.policy.file.model import Policy
+from release_pipeline.policy.file.options import DpMdavOptions, MdavOptions, split_epsilon
+from release_pipeline.policy.file.parts import Parts
+from release_pipeline.policy.file.words import tell_criteria
+from release_pipeline.policy.values.formats import name_some
+from release_pipeline.policy.values.text import Problem
 from release_pipeline.sentences import POLICY
 
 
@@ -158,3 +161,49 @@ def check_vector_rows(policy: Policy, spec: Insensitive | MdavSpec, rows: int) -
     """Refuse so many rows if sums or noise of the columns together might not fit."""
     widths = [column.exact_grid.width for column in policy.noise_columns.values()]
     check_vector_sizes(widths, spec, clusters=policy.count_clusters(rows) or 1)
+
+
+# mdav: k-anonymity by clusters of alike records, all columns together, whose centroids are exact.
+
+
+class MdavFamily(Family[MdavOptions]):
+    """Clusters, and no noise: centroids are exact, so that masked quasi-identifiers make groups, too."""
+
+    single_records = "a cluster counts records, and k of them may be fewer than k people."
+    makes_groups_of_masked = True
+
+    def find_contradictions(self, parts: Parts, protect: MdavOptions) -> Iterator[Problem]:
+        """Nothing is generalised."""
+        yield from refuse_generalised(parts, f"{protect.method} makes clusters of numbers and generalises no column.")
+
+    def check_noise(self, parts: Parts, protect: MdavOptions) -> Iterator[Problem]:
+        """There is none; sums could leave 64 bits all the same."""
+        yield from check_together(parts, protect.cluster(parts.noise), least_k=1)
+
+    def plan_columns(self, policy: Policy, clusters: int | None) -> Iterator[ColumnPlan]:
+        """No noise."""
+        yield from (ColumnPlan(name, None, 0.0, 0.0, False) for name in policy.noise_columns)
+
+    def check_rows(self, policy: Policy, rows: int) -> None:
+        """Sums of all columns together."""
+        check_vector_rows(policy, self.of(policy).cluster(policy.noise_columns), rows)
+
+    def describe_claim(self, policy: Policy) -> str:
+        """How many records share their masked values."""
+        return POLICY("claim.mdav", k=policy.protect.k, columns=together_words(policy), parts=self.describe_parts(policy))
+
+    def after_claim(self, plan: Plan) -> Iterator[tuple[str, str]]:
+        """What is not covered."""
+        for sentence in self.list_uncovered(plan.policy):
+            yield "not covered", sentence
+        yield "series", NOTHING_ADDS_UP
+
+    def list_uncovered(self, policy: Policy) -> Iterator[str]:
+        """What the claim does not protect, a sentence each."""
+        yield POLICY("uncovered.cluster")
+        yield POLICY("uncovered.agreeing")
+        if policy.kept_columns:
+            yield POLICY("uncovered.kept_beside_clusters", columns=name_some(policy.kept_columns))
+        yield from tell_criteria(policy)
+        yield POLICY("uncovered.series")
+        yield POLICY("uncovered.facts")

@@ -6,21 +6,28 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from release_pipeline.errors import InvalidArgument, ReleasePipelineError
+from release_pipeline.mechanisms.accounting.budget import NANO, Epsilon, epsilon_of, format_nano
+from release_pipeline.mechanisms.basis.figures import count_of, format_count, join_names, show_figure
+from release_pipeline.mechanisms.whole_table.design import (
+    Column,
+    Design,
+    Make,
+    TableBudget,
+    find_enough_budget,
+    find_enough_records,
+    is_enough,
+    make_design,
+)
 from release_pipeline.policy.families.base import ColumnPlan, Family, Plan, amount_words, refuse_generalised
-from release_pipeline.policy.formats import decimal_text, name_some, say_unit
-from release_pipeline.policy.gate_words import describe_record_gates
-from release_pipeline.policy.impossible import describe_rule
-from release_pipeline.policy.impossible_rules import check_never, read_rules
+from release_pipeline.policy.file.impossible import describe_rule
+from release_pipeline.policy.file.impossible_rules import check_never, read_rules
+from release_pipeline.policy.file.model import Policy
+from release_pipeline.policy.file.options import WholeTableOptions
+from release_pipeline.policy.file.parts import Parts
+from release_pipeline.policy.file.words import describe_record_gates
 from release_pipeline.policy.kinds import AnyColumn, KeepColumn, ListedColumn, NoiseColumn, SynthesiseColumn
-from release_pipeline.policy.model import Policy
-from release_pipeline.policy.options import WholeTableOptions
-from release_pipeline.policy.parts import Parts
-from release_pipeline.policy.text import Problem
-from release_pipeline.privacy.budget import NANO, Epsilon, format_nano
-from release_pipeline.privacy.concentrated import epsilon_of
-from release_pipeline.privacy.figures import count_of, format_count, join_names, show_figure
-from release_pipeline.privacy.whole_table.design import Column, Design, TableBudget, make_design
-from release_pipeline.privacy.whole_table.enough import Make, find_enough_budget, find_enough_records, is_enough
+from release_pipeline.policy.values.formats import decimal_text, name_some, say_unit
+from release_pipeline.policy.values.text import Problem
 from release_pipeline.sentences import POLICY
 
 MOST_COLUMNS = 60

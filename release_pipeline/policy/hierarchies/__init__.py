@@ -11,11 +11,8 @@ from typing import Annotated, Any, TypeAlias, cast
 
 from pydantic import BaseModel, Discriminator, Tag
 
-from release_pipeline.policy.hierarchies.common import ALL, MAX_ROWS, Read
-from release_pipeline.policy.hierarchies.dates import PERIODS, Dates
-from release_pipeline.policy.hierarchies.intervals import MAX_INTERVALS, Intervals
-from release_pipeline.policy.hierarchies.listed import Listed, expand, read_rows, rows_of_groups
-from release_pipeline.policy.hierarchies.prefixes import Prefixes
+from release_pipeline.policy.hierarchies.intervals import ALL, MAX_INTERVALS, MAX_ROWS, PERIODS, Dates, Intervals, Read
+from release_pipeline.policy.hierarchies.listed import Listed, Prefixes, expand, read_rows, rows_of_groups
 
 __all__ = [
     "ALL",

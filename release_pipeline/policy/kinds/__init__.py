@@ -8,15 +8,11 @@ from typing import Annotated, Any, TypeAlias, TypeVar, cast
 from pydantic import Discriminator, Tag
 
 from release_pipeline.policy.kinds.base import ColumnKind, MissingCategory, Role
-from release_pipeline.policy.kinds.counted import CountedColumn
-from release_pipeline.policy.kinds.drop import DropColumn
 from release_pipeline.policy.kinds.generalise import GeneraliseColumn
-from release_pipeline.policy.kinds.keep import KeepColumn
-from release_pipeline.policy.kinds.listed import ListedColumn
+from release_pipeline.policy.kinds.listed import KeepColumn, ListedColumn, SynthesiseColumn
 from release_pipeline.policy.kinds.noise import Fill, NoiseColumn
-from release_pipeline.policy.kinds.recompute import RecomputeColumn
-from release_pipeline.policy.kinds.synthesise import SynthesiseColumn
-from release_pipeline.policy.readings import NumberReading
+from release_pipeline.policy.kinds.unmasked import CountedColumn, DropColumn, RecomputeColumn
+from release_pipeline.policy.values.periods import NumberReading
 
 __all__ = [
     "KINDS",

@@ -3,13 +3,19 @@ themselves, how the source's column is read, and its words in the plan."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from release_pipeline.policy.declared import Frozen, Option
-from release_pipeline.policy.readings import Reading
-from release_pipeline.policy.scalars import Category
-from release_pipeline.policy.text import Path, Problem
+from pydantic import AfterValidator, Field, StrictStr
+
+from release_pipeline.policy.values.formats import name_some
+from release_pipeline.policy.values.periods import Reading
+from release_pipeline.policy.values.scalars import Category, Code, Frozen, Option, Reason
+from release_pipeline.policy.values.text import Path, Problem
 
 Role: TypeAlias = Literal["identifier", "quasi", "confidential", "weight"]
 ReleasedAs: TypeAlias = Literal["number", "whole number", "text", "date", "moment"]
@@ -57,3 +63,156 @@ class ColumnKind(Frozen):
     def examples(self, most: int) -> list[Any]:
         """Entries that may occur, about so many where there are too many to list; none of a masked column."""
         return []
+
+
+# What a column and its entries are called: for readers, who see `sex` and 2 and cannot know what
+# they mean. Labels are of the policy and never of the source; what `init` found there is a
+# proposal.
+
+
+LONGEST_LABEL, LONGEST_WORDS = 200, 4000
+MOST_LABELS = 10_000  # of one column
+_UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+
+def _tidy(label: str) -> str:
+    """A label on one line, without what nobody sees."""
+    if any(unicodedata.category(letter) in _UNSEEN for letter in label):
+        raise ValueError("must have no line ends, and no characters that are not seen")
+    if label != label.strip():
+        raise ValueError("must not begin or end with a space")
+    return unicodedata.normalize("NFC", label)
+
+
+def _flow(words: str) -> str:
+    """A text as one paragraph: the lines of the file are joined."""
+    joined = " ".join(words.split())
+    if not joined:
+        raise ValueError("must have words")
+    return _tidy(joined)
+
+
+Label = Annotated[StrictStr, Field(min_length=1, max_length=LONGEST_LABEL), AfterValidator(_tidy)]
+Words = Annotated[StrictStr, Field(min_length=1, max_length=LONGEST_WORDS), AfterValidator(_flow)]
+
+
+class LabelledColumn(ColumnKind):
+    """A released column. `label`: what it has, for its readers; `description`: what there is to know of it; `unit`: what its
+    numbers count or measure; `question`: what people were asked, word for word."""
+
+    label: Annotated[Label | None, Option(hint="Say in a few words what the column has.")] = None
+    description: Annotated[Words | None, Option(hint="Say what there is to know of the column.")] = None
+    unit: Annotated[Label | None, Option(hint="Say what the numbers count or measure.")] = None
+    question: Annotated[Words | None, Option(hint="Say what people were asked, word for word.")] = None
+
+
+class LabelledEntries(LabelledColumn):
+    """A released column of entries. `labels`: what they mean."""
+
+    labels: Annotated[
+        dict[Code, Label],
+        Field(max_length=MOST_LABELS),
+        Option(hint="Name each value with what it means, like {1: male, 2: female}."),
+    ] = Field(default_factory=dict[str, str])
+
+    @property
+    def listed_entries(self) -> frozenset[str]:
+        """The entries that released records may have, where they are listed."""
+        return frozenset(self.declared_texts)
+
+    def may_have(self, entry: str) -> bool:
+        """Whether a released record may have an entry that is not among them."""
+        return False
+
+    @property
+    def ordered_labels(self) -> Mapping[str, str]:
+        """The labels in one order, however they were listed."""
+        return dict(sorted(self.labels.items()))
+
+    def find_faults(self, here: Path) -> Iterator[Problem]:
+        """Labels of what no record has, and labels that do not tell entries apart."""
+        yield from super().find_faults(here)
+        listed = self.listed_entries
+        unknown = [entry for entry in self.labels if entry not in listed and not self.may_have(entry)]
+        if unknown:
+            what = f"there is a label of {name_some(unknown)}, which no released record may have."
+            remedy = "Label declared values alone; the reason that `codes` gives for a code is its label."
+            yield (*here, "labels"), what, remedy
+        same = [label for label, count in Counter(self.labels.values()).items() if count > 1]
+        if same:
+            what = f"two values have the label '{same[0]}', so that readers cannot tell them apart."
+            yield (*here, "labels"), what, "Give each a label of its own."
+
+
+# Entries that are no value, each for a reason: codes that a source has in the place of values, and
+# blanks.
+#
+# Within the pipeline a reason is one more entry of its column. What is published has an empty cell
+# in its place, and the reason in a column of its own beside it, so that nobody takes a code for a
+# number.
+
+
+BLANK = "blank"  # the reason of one, where it is kept
+SUPPRESSED = "suppressed"  # why a cell is empty that had a value
+MOST_CODES = 50  # of one column
+_DECIMAL = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
+
+
+Codes = Annotated[
+    dict[Code, Reason],
+    Field(max_length=MOST_CODES),
+    Option(hint="Name each code with what it means, like {-8: refused}."),
+]
+
+
+class CodedColumn(LabelledColumn):
+    """A column whose entries may be no value. `codes`: what stands in the source in the place of a value, with its reason;
+    `missing: keep` does the same for blanks."""
+
+    codes: Codes = Field(default_factory=dict[str, str])
+
+    @property
+    def keeps_blanks(self) -> bool:
+        """Whether blanks are released as such."""
+        return getattr(self, "missing", "fail") == "keep"
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why an entry may be no value: each reason once, in the order of the file, and that of blanks behind them."""
+        return tuple(dict.fromkeys([*self.codes.values(), *[BLANK] * self.keeps_blanks]))
+
+    @property
+    def declared_texts(self) -> tuple[str, ...]:
+        """The reasons, which are published."""
+        return self.reasons
+
+    def find_faults(self, here: Path) -> Iterator[Problem]:
+        """Reasons that could be taken for something else, and codes that are written twice."""
+        yield from super().find_faults(here)
+        yield from find_code_faults(self.codes, here)
+
+
+def find_code_faults(codes: Mapping[str, str], here: Path) -> Iterator[Problem]:
+    """The same of the codes of any column."""
+    if SUPPRESSED in codes.values():
+        yield (*here, "codes"), f"'{SUPPRESSED}' is why a cell is empty that had a value.", "Call the reason something else."
+    if len({number_of_code(code) for code in codes}) < len(codes):
+        yield (*here, "codes"), "one code stands there twice, written in two ways.", "Name each once."
+
+
+def number_of_code(code: str) -> Decimal | str:
+    """What is compared with entries: a number, or a text that is none."""
+    try:
+        return Decimal(code) if _DECIMAL.fullmatch(code.strip(" ")) else code
+    except InvalidOperation:
+        return code
+
+
+def cell_of_reason(reason: str) -> str:
+    """How the cell of a reason is named beside cells of numbers."""
+    return f"missing: {reason}"
+
+
+def reason_column(name: str) -> str:
+    """The column beside a published one that says why its cells are empty."""
+    return f"{name}_missing"

@@ -8,15 +8,20 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from release_pipeline.policy.declared import Option
 from release_pipeline.policy.hierarchies import ALL, FORMS, HierarchySpec, Intervals, Listed
-from release_pipeline.policy.hierarchies.common import Row
-from release_pipeline.policy.kinds.base import ROLE, MissingCategory
-from release_pipeline.policy.kinds.labels import LabelledEntries
-from release_pipeline.policy.kinds.missing import BLANK, Codes, find_code_faults, number_of_code
-from release_pipeline.policy.readings import Reading, RuleReading
-from release_pipeline.policy.scalars import Why
-from release_pipeline.policy.text import Path, Problem
+from release_pipeline.policy.hierarchies.intervals import Row
+from release_pipeline.policy.kinds.base import (
+    BLANK,
+    ROLE,
+    Codes,
+    LabelledEntries,
+    MissingCategory,
+    find_code_faults,
+    number_of_code,
+)
+from release_pipeline.policy.values.periods import Reading, RuleReading
+from release_pipeline.policy.values.scalars import Option, Why
+from release_pipeline.policy.values.text import Path, Problem
 
 
 class GeneraliseColumn(LabelledEntries):

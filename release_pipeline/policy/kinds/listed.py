@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from release_pipeline.policy.declared import Option
-from release_pipeline.policy.kinds.base import MissingCategory, ReleasedAs, ReleasedRole
-from release_pipeline.policy.kinds.labels import LabelledEntries
-from release_pipeline.policy.kinds.missing import BLANK, CodedColumn
-from release_pipeline.policy.readings import ListReading
-from release_pipeline.policy.scalars import Category, unique
-from release_pipeline.policy.text import Path, Problem
+from release_pipeline.policy.kinds.base import (
+    BLANK,
+    CodedColumn,
+    LabelledEntries,
+    MissingCategory,
+    ReleasedAs,
+    ReleasedRole,
+    number_of_code,
+)
+from release_pipeline.policy.values.periods import ListReading
+from release_pipeline.policy.values.scalars import Category, Option, Why, unique
+from release_pipeline.policy.values.text import Path, Problem
 
 _WHOLE = re.compile("-?[0-9]{1,19}")
 _LETTER = re.compile(r"\.[A-Za-z_]")  # of Stata and SAS: no value, of one of several kinds
@@ -124,3 +130,73 @@ class ListedColumn(CodedColumn, LabelledEntries):
         """Entries that may occur: all of them, and what stands for the reasons for none."""
         entries = [*(str(value) for value in self.values), *self.reason_of]
         return [int(entry) for entry in entries] if self.integers else entries
+
+
+# Columns of categories, released as they are.
+
+
+def is_weight(value: int | str) -> bool:
+    """Whether a category can be how many others a record stands for."""
+    number = number_of_code(str(value))
+    return isinstance(number, Decimal) and number > 0
+
+
+TELLS = "whoever knows how the sample was drawn knows the stratum by it, so that it counts as a quasi-identifier"
+
+
+class KeepColumn(ListedColumn):
+    """Released as it is; with `swap` each entry in a row of the same block of alike people, drawn at random."""
+
+    do: Literal["keep", "swap"]
+    why: Why
+
+    @property
+    def is_swapped(self) -> bool:
+        """Whether entries change places within blocks."""
+        return self.do == "swap"
+
+    def describe(self, mask: str, *, is_read: bool = False) -> str:
+        """What becomes of the column, in a line."""
+        reasons = f", or none: {', '.join(self.reasons)}" if self.reasons else ""
+        told = f"{TELLS}; " if self.role == "weight" else ""
+        done = "swapped within blocks" if self.is_swapped else "released as it is"
+        return f"{done}: one of {len(self.values)} declared values{reasons}; {told}{self.why}"
+
+    def find_faults(self, here: Path) -> Iterator[Problem]:
+        """What is wrong with the options of this column by themselves."""
+        yield from super().find_faults(here)
+        if self.is_swapped and self.role != "confidential":
+            what = f"a column of role {self.role} keeps its place: blocks lie within the groups of kept quasi-identifiers."
+            yield (*here, "do"), what, "Say do: keep; swap is for role confidential."
+        if self.role == "weight" and not all(is_weight(value) for value in self.values):
+            yield (*here, "values"), "a weight is a number above 0.", "List the weights that may occur."
+
+
+# Columns of categories that no record brings along: rows are made of noisy counts of them. Of
+# numbers that is `NoiseColumn`.
+
+
+MOST_VALUES = 2_000  # of one column: each is a cell that is counted
+
+
+class SynthesiseColumn(ListedColumn):
+    """Synthetic: nobody's entry, one of the declared `values` or a declared reason for none."""
+
+    do: Literal["synthesise"]
+    why: Annotated[Why | None, Option(hint="Say why analysts need the column.")] = None
+
+    def describe(self, mask: str, *, is_read: bool = False) -> str:
+        """What becomes of the column, in a line."""
+        reasons = f", or none: {', '.join(self.reasons)}" if self.reasons else ""
+        why = f"; {self.why}" if self.why else ""
+        return f"synthetic: one of {len(self.values)} declared values{reasons}{why}"
+
+    def find_faults(self, here: Path) -> Iterator[Problem]:
+        """What is wrong with the options of this column by themselves."""
+        yield from super().find_faults(here)
+        if self.role == "weight":
+            what = "a weight is a number, and synthetic rows are no sample that one could belong to."
+            yield (*here, "role"), what, "Drop the column, or give it the role confidential."
+        if len(self.values) > MOST_VALUES:
+            what = f"there are {len(self.values):,} values, and each is counted: {MOST_VALUES:,} at the most."
+            yield (*here, "values"), what, "Merge rare ones first (derive: {categories: ...}), or drop the column."

@@ -1,1 +1,1 @@
-"""The pictures of the internal report, a file for each kind: figures in, shapes on whole coordinates out."""
+"""The pictures of the reviewers' page: figures in, shapes on whole coordinates out."""

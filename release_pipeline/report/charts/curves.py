@@ -9,22 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from release_pipeline.privacy.figures import format_share
-from release_pipeline.report.charts.drawing import (
-    LINE,
-    WIDTH,
-    Curve,
-    Line,
-    Picture,
-    Shape,
-    Text,
-    draw_across,
-    make_axis,
-    width_of,
-)
-from release_pipeline.report.internal_view import Curve as Points
-from release_pipeline.report.internal_view import NoiseColumnView
-from release_pipeline.report.prose import is_number
+from release_pipeline.formats.internal_view import Curve as Points
+from release_pipeline.formats.internal_view import NoiseColumnView
+from release_pipeline.mechanisms.basis.figures import format_share
+from release_pipeline.pages.charts import LINE, WIDTH, Curve, Line, Picture, Shape, Text, draw_across, make_axis, width_of
+from release_pipeline.pages.prose import is_number
 from release_pipeline.sentences import REVIEWERS
 
 LEFT, RIGHT, TOP, BOTTOM = 36, WIDTH - 12, 10, 150

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from release_pipeline.privacy.attacks import CRITERIA, INFERENCE, LINKABILITY, SINGLING_OUT
-from release_pipeline.privacy.figures import count_things, format_count, format_number, format_share, say_missing
-from release_pipeline.report.escaping import end_sentence, format_text
-from release_pipeline.report.internal_view import (
-    ClaimView,
-    CriterionView,
-    Difference,
-    InternalView,
-    NearView,
-    RungView,
-    ShareView,
-    SwapView,
-)
-from release_pipeline.report.prose import Name, Sentence, format_interval, format_tried, is_number, list_heads, list_names, review
+from release_pipeline.formats.attack_views import ClaimView, CriterionView, Difference, NearView, RungView, ShareView
+from release_pipeline.formats.internal_view import InternalView, SwapView
+from release_pipeline.mechanisms.attacks import CRITERIA, INFERENCE, LINKABILITY, SINGLING_OUT
+from release_pipeline.mechanisms.basis.figures import count_things, format_count, format_number, format_share, say_missing
+from release_pipeline.pages.escaping import end_sentence, format_text
+from release_pipeline.pages.prose import Name, Sentence, format_interval, format_tried, is_number, list_heads, list_names, review
 from release_pipeline.report.sections.parts import Section, Table
 from release_pipeline.sentences import REVIEWERS
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from release_pipeline.report.budgets import PopulationView
-from release_pipeline.report.charts.drawing import Picture
-from release_pipeline.report.internal_view import HierarchyView
-from release_pipeline.report.prose import Sentence
+from release_pipeline.formats.budgets import PopulationView
+from release_pipeline.formats.internal_view import HierarchyView
+from release_pipeline.pages.charts import Picture
+from release_pipeline.pages.prose import Sentence
 
 _MOST_OPEN = 24  # rows of a table that is open from the start
 FAR = 0.1  # of a Kolmogorov-Smirnov distance, or of a correlation: what the page calls large

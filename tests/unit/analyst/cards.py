@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from release_pipeline.analyst.facts import ColumnFacts, Facts
-from release_pipeline.privacy import Epsilon, Grid
-from release_pipeline.privacy.catalogue import METHODS
+from release_pipeline.mechanisms import Epsilon, Grid
+from release_pipeline.mechanisms.catalogue import METHODS
 
 
 def noise(name: str, upper: int | str = 1000, *, grid: int | str = 1, epsilon: str = "1", lower: int | str = 0) -> ColumnFacts:

@@ -13,13 +13,13 @@ import pytest
 
 from release_pipeline.analyst.counts import COUNTS, Counts, read_counts
 from release_pipeline.analyst.facts import ColumnFacts, Facts, NoHonestAnswer
+from release_pipeline.analyst.laws import quantile_of_gaussian
 from release_pipeline.analyst.means import Interval
-from release_pipeline.analyst.quantiles import quantile_of_gaussian
 from release_pipeline.analyst.release import Release
 from release_pipeline.errors import InvalidArgument, InvalidType, WrongUsage
-from release_pipeline.privacy import Grid
-from release_pipeline.privacy.grid import IntArray
-from release_pipeline.privacy.noise import discrete_gaussian, discrete_laplace, noise_stream
+from release_pipeline.mechanisms import Grid
+from release_pipeline.mechanisms.basis.grid import IntArray
+from release_pipeline.mechanisms.noise import discrete_gaussian, discrete_laplace, noise_stream
 from tests.unit.analyst.cards import make_facts, noise
 
 SECRET = bytes(range(32))

@@ -10,7 +10,7 @@ import pytest
 from release_pipeline.analyst import Interval, Moments, read_facts, simulate
 from release_pipeline.analyst.means import tell_moments
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy.dates import Clock
+from release_pipeline.mechanisms.basis.dates import Clock
 from tests.unit.analyst.cards import make_card, make_facts, noise
 
 CARD = make_card(make_facts("dp-um", noise("came"), rows=400, clamped=True, on_grid=True, consistency="isotonic"))

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from release_pipeline.analyst.facts import ColumnFacts, Facts, MadeFacts, NoHonestAnswer
-from release_pipeline.analyst.release import Release, simulate
+from release_pipeline.analyst.release import Release
+from release_pipeline.analyst.simulating import simulate
 from tests.unit.analyst.cards import make_facts, noise
 
 ROWS = 120

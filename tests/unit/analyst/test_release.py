@@ -18,10 +18,10 @@ from release_pipeline.analyst import Facts, NoHonestAnswer, Release, explain_kit
 from release_pipeline.analyst.facts import ColumnFacts
 from release_pipeline.analyst.laws import variance_of
 from release_pipeline.errors import InvalidArgument, InvalidType, WrongUsage
-from release_pipeline.flow.publication.published import TOMBSTONES
-from release_pipeline.privacy import mask_column
-from release_pipeline.privacy.catalogue import METHODS
-from release_pipeline.privacy.sensitivity import scales_for
+from release_pipeline.mechanisms import mask_column
+from release_pipeline.mechanisms.accounting.sensitivity import scales_for
+from release_pipeline.mechanisms.catalogue import METHODS
+from release_pipeline.publish.delivery import TOMBSTONES
 from tests.unit.analyst.cards import make_card, make_facts, noise
 
 SECRET = bytes(range(32))

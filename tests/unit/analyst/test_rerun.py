@@ -24,7 +24,7 @@ from release_pipeline.analyst.rerun import (
     rerun,
 )
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy import Epsilon
+from release_pipeline.mechanisms import Epsilon
 from tests.unit.analyst.cards import make_facts
 
 pytestmark = pytest.mark.slow  # each run takes about as long as a release

@@ -15,8 +15,8 @@ from release_pipeline.analyst.means import Interval
 from release_pipeline.analyst.release import Release
 from release_pipeline.analyst.tables import Answer, read_tables
 from release_pipeline.errors import InvalidArgument, WrongUsage
-from release_pipeline.privacy.noise import noise_stream
-from release_pipeline.privacy.tables import CellNoise, Shape, measure_levels
+from release_pipeline.mechanisms.noise import noise_stream
+from release_pipeline.mechanisms.tables import CellNoise, Shape, measure_levels
 from tests.unit.analyst.cards import make_facts, noise
 
 SECRET = bytes(range(32))

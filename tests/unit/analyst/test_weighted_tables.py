@@ -13,8 +13,8 @@ import pytest
 from release_pipeline.analyst.facts import Facts, LevelFacts, TableFacts, WeightFacts
 from release_pipeline.analyst.means import Interval
 from release_pipeline.analyst.tables import Level, Table
-from release_pipeline.privacy.noise import noise_stream
-from release_pipeline.privacy.tables import CellNoise, noise_of_share, of_amounts, sum_levels
+from release_pipeline.mechanisms.noise import noise_stream
+from release_pipeline.mechanisms.tables import CellNoise, noise_of_share, of_amounts, sum_levels
 from tests.unit.analyst.cards import make_facts, noise
 from tests.unit.analyst.test_tables import DEEP, FLAT, INCOME, RECORDS, SECRET, SEX, SEXES, TOWN, TOWNS
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from release_pipeline.claims.counts import show_counts
 from release_pipeline.claims.suite import list_suite
 from release_pipeline.claims.tables import make_pairs
 from release_pipeline.claims.trials import Counted, count_both
-from release_pipeline.privacy.by_value import GaussianNoise, LaplaceNoise, Noise, Stage
+from release_pipeline.claims.views import show_counts
+from release_pipeline.mechanisms.by_value import GaussianNoise, LaplaceNoise, Noise, Stage
 
 SUITE = {name: policy for name, policy in list_suite().items() if policy.method.family == "by-value"}
 ONE, OTHER = np.array([0, 0, 7]), np.array([5, 0, 7])

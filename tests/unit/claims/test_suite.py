@@ -7,7 +7,7 @@ from pathlib import Path
 
 from release_pipeline.claims.promises import list_promises
 from release_pipeline.claims.suite import list_suite
-from release_pipeline.privacy.catalogue import METHODS
+from release_pipeline.mechanisms.catalogue import METHODS
 
 SUITE = list_suite()
 MEASURED = Path(__file__).resolve().parents[3] / "docs" / "measured.md"

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 NUMBERS = itertools.count(1)
-TYPE = "type: release_pipeline.dagster_app.ReleasePipelineSite\n"
+TYPE = "type: release_pipeline.apps.dagster.ReleasePipelineSite\n"
 Load = Callable[..., dg.Definitions]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dagster as dg
 import pytest
 
-from release_pipeline.dagster_app.emitting import REFUSED, describe_error
-from release_pipeline.dagster_app.operations import Refused
+from release_pipeline.apps.dagster.emitting import REFUSED, describe_error
+from release_pipeline.apps.dagster.operations import Refused
 from release_pipeline.errors import GateFailed, StoreBusy
 
 GATE = "the expected error of income is over the limit 1e-07 (the figure is in the vault)."

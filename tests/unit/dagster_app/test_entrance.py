@@ -9,9 +9,8 @@ from urllib.parse import quote
 
 from starlette.requests import Request
 
-from release_pipeline.dagster_app.door import Role
-from release_pipeline.dagster_app.door.entrance import LASTS_SECONDS, Entrance
-from release_pipeline.dagster_app.door.guard import Carried
+from release_pipeline.apps.dagster.door import LASTS_SECONDS, Carried, Entrance
+from release_pipeline.apps.dagster.judge import Role
 
 
 def log_in(entrance: Entrance, token: str) -> list[tuple[bytes, bytes]]:

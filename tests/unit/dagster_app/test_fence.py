@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from release_pipeline.dagster_app.policies import fence
+from release_pipeline.apps.dagster.releases import fence
 
 
 @pytest.mark.parametrize("text", ["plain", "a\n```\n[x](https://evil.example)", "````", "a ``` b `````` c", "~~~"])

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.dagster_app.launch import prepare
-from release_pipeline.flow.site import Site
-from release_pipeline.store.folders import make_vault
+from release_pipeline.apps.dagster.launch import prepare
+from release_pipeline.store.files import make_vault
+from release_pipeline.store.site import Site
 
 
 @pytest.fixture

@@ -10,9 +10,8 @@ import dagster
 import pytest
 from dagster_graphql.schema import create_schema
 
-from release_pipeline.dagster_app.door import Role
-from release_pipeline.dagster_app.door.judge import MUTATIONS, judge_message, judge_post
-from release_pipeline.door import Refused
+from release_pipeline.apps.dagster.judge import MUTATIONS, Role, judge_message, judge_post
+from release_pipeline.apps.door import Refused
 
 CANARY = "kanarie"
 SELECTOR = '{repositoryLocationName: "a", repositoryName: "b", jobName: "c"}'

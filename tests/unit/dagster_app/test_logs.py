@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from release_pipeline.dagster_app.logs import rewrite
+from release_pipeline.apps.dagster.serving import rewrite
 
 DAEMON = (
     b"\x1b[32m2026-11-25 20:53:50 +0100\x1b[0m - dagster.daemon.SensorDaemon - \x1b[34mINFO\x1b[0m - Sensor watch: All is well.\n"

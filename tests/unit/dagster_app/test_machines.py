@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.dagster_app.door import Role
-from release_pipeline.dagster_app.door.entrance import Entrance
-from release_pipeline.dagster_app.door.guard import Door
-from release_pipeline.dagster_app.door.machines import Machines, read_token
-from release_pipeline.door.addresses import local_addresses
+from release_pipeline.apps.dagster.door import Door, Entrance
+from release_pipeline.apps.dagster.judge import Role
+from release_pipeline.apps.dagster.machines import Machines, read_token
+from release_pipeline.apps.door import local_addresses
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.site import Site
+from release_pipeline.store.site import Site
 from tests.integration.sites import TinySite, make_site
 
 TOKEN = "t" * 43

@@ -8,10 +8,10 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from release_pipeline.dagster_app.building import build_defs
-from release_pipeline.dagster_app.names import read_prefix
+from release_pipeline.apps.dagster.building import build_defs
+from release_pipeline.apps.dagster.names import read_prefix
 from release_pipeline.errors import WrongUsage
-from release_pipeline.policy.load import list_policies
+from release_pipeline.policy.loading.load import list_policies
 
 POLICIES = Path(__file__).resolve().parents[3] / "policies"
 STAGES = ("source", "ingested", "validated", "microaggregated", "masked", "suppressed", "audited", "candidate", "published")

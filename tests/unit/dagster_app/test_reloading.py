@@ -8,7 +8,7 @@ from threading import Event, Thread
 
 import pytest
 
-from release_pipeline.dagster_app.reloading import reload_when_changed, stamp_files
+from release_pipeline.apps.dagster.names import reload_when_changed, stamp_files
 from tests.guards import HANGING
 
 

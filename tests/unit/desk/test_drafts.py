@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_pipeline.desk.backend.drafts import LONGEST_REMARK, MOST_REMARKS, DraftRemark, Drafts
+from release_pipeline.apps.desk.backend.calls import LONGEST_REMARK, MOST_REMARKS, DraftRemark, Drafts
 from release_pipeline.errors import WrongUsage
-from release_pipeline.flow.site import Site
+from release_pipeline.store.site import Site
 
 REMARK = DraftRemark("gates", "why?")
 people, subjects, digests = (
@@ -70,7 +70,7 @@ def test_there_are_so_many(tmp_path: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
     assert [found.name for found in (tmp_path / "desk").iterdir()] == [file.name]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("release_pipeline.desk.backend.drafts.MOST_REMARKS", 3)
+        patch.setattr("release_pipeline.apps.desk.backend.calls.MOST_REMARKS", 3)
         with pytest.raises(WrongUsage, match="remarks already"):
             drafts.add("ben", "people", "ab", REMARK)
     assert MOST_REMARKS > 3

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.requests import Request
 
-from release_pipeline.desk.web.application import COOKIE, read_cookie
-from release_pipeline.desk.web.client import BackendAnswer, Client, Credentials
-from release_pipeline.desk.web.frame import LONGEST_FORM, Visit, pass_on, read_form
-from release_pipeline.door import Refused
+from release_pipeline.apps.desk.web.application import COOKIE, read_cookie
+from release_pipeline.apps.desk.web.frame import LONGEST_FORM, BackendAnswer, Client, Credentials, Visit, pass_on, read_form
+from release_pipeline.apps.door import Refused
 from tests.integration.desks import write_parts
 
 URLENCODED = "application/x-www-form-urlencoded"

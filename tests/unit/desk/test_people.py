@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.desk.people import DeskSettings, Person, Role, read_desk, read_people
+from release_pipeline.apps.desk.backend.people import DeskSettings, Person, Role, read_desk, read_people
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.site import Site
-from release_pipeline.flow.trust.keys import make_key, read_key
-from release_pipeline.flow.trust.members import trust_key
+from release_pipeline.store.site import Site
+from release_pipeline.trust.keys import make_key, read_key
+from release_pipeline.trust.members import trust_key
 
 
 def site_of(folder: Path, text: str) -> Site:

@@ -6,16 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from release_pipeline.desk.backend import access
-from release_pipeline.desk.backend.access import (
-    IDLE_SECONDS,
-    LASTS_SECONDS,
-    MOST_WRONG,
-    WRONG_SECONDS,
-    Attempts,
-    Sessions,
-)
-from release_pipeline.door import Refused
+from release_pipeline.apps.desk.backend import service as access
+from release_pipeline.apps.desk.backend.service import IDLE_SECONDS, LASTS_SECONDS, MOST_WRONG, WRONG_SECONDS, Attempts, Sessions
+from release_pipeline.apps.door import Refused
 
 
 class Clock:

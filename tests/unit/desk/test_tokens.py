@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.desk.tokens import LASTS_DAYS, MOST_DAYS, find_token, make_token, withdraw_tokens
-from release_pipeline.door import hash_secret
+from release_pipeline.apps.desk.backend.people import LASTS_DAYS, MOST_DAYS, find_token, make_token, withdraw_tokens
+from release_pipeline.apps.door import hash_secret
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
-from release_pipeline.flow.site import Site
+from release_pipeline.store.site import Site
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

@@ -14,12 +14,12 @@ from typing import Any, cast
 
 import pytest
 
-from release_pipeline.desk.backend.calls import File
-from release_pipeline.desk.backend.server import serving_backend
-from release_pipeline.desk.backend.service import Answer, Backend
-from release_pipeline.desk.protocol import LONGEST, CallRequest
-from release_pipeline.desk.web.client import BackendAnswer, Client, Credentials
-from release_pipeline.door import Refused
+from release_pipeline.apps.desk.backend.calls import File
+from release_pipeline.apps.desk.backend.protocol import LONGEST, CallRequest
+from release_pipeline.apps.desk.backend.server import serving_backend
+from release_pipeline.apps.desk.backend.service import Answer, Backend
+from release_pipeline.apps.desk.web.frame import BackendAnswer, Client, Credentials
+from release_pipeline.apps.door import Refused
 from tests.guards import HANGING
 
 

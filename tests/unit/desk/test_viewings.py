@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.desk.viewings import Viewing, Viewings
-from release_pipeline.door import Refused
-from release_pipeline.flow.site import Site
+from release_pipeline.apps.desk.backend.people import Viewing, Viewings
+from release_pipeline.apps.door import Refused
+from release_pipeline.store.site import Site
 
 NOW = datetime(2026, 5, 31, 23, 59, 59, tzinfo=UTC)
 RELEASE = "people/1/r1"

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from release_pipeline.door import Refused
-from release_pipeline.door.addresses import local_addresses, read_one
+from release_pipeline.apps.door import Refused, local_addresses, read_one
 
 HERE = local_addresses(8796, ["Desk.Example:443"])
 

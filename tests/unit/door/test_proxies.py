@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.desk.opening import read_proxy
-from release_pipeline.door import Refused
-from release_pipeline.door.proxies import ProxyHeaders
+from release_pipeline.apps.desk.opening import read_proxy
+from release_pipeline.apps.door import ProxyHeaders, Refused
 from release_pipeline.errors import ReleasePipelineError
 
 SECRET = "0123456789abcdef0123456789abcdef"  # noqa: S105

@@ -15,8 +15,8 @@ import uvicorn
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
-from release_pipeline.door import serving
-from release_pipeline.door.listening import opened_listener, opened_socket
+from release_pipeline.apps import door as serving
+from release_pipeline.apps.door import opened_listener, opened_socket
 from release_pipeline.errors import WrongUsage
 from tests.guards import HANGING
 

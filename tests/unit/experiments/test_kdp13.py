@@ -10,7 +10,7 @@ import pytest
 from experiments.papers import kdp13
 from experiments.papers.runs import Setting, make_secrets
 from experiments.papers.tables import Source, read_source
-from release_pipeline.privacy.noise import discrete_laplace, noise_stream
+from release_pipeline.mechanisms.noise import discrete_laplace, noise_stream
 
 SECRETS = make_secrets(5, 2)
 

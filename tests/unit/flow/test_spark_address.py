@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from release_pipeline.errors import ReleasePipelineError, SourceError
-from release_pipeline.flow.site import Site
-from release_pipeline.flow.spark_address import find_spark, find_workers
-from release_pipeline.policy.sections import Source
+from release_pipeline.pipeline.sources import find_spark, find_workers
+from release_pipeline.policy.file.sections import Source
+from release_pipeline.store.site import Site
 from release_pipeline.store.source import find_source
 
 HIDDEN = "geheim"

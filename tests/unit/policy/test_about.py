@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.about import find_unsaid
+from release_pipeline.policy.file.about import find_unsaid
 from tests.integration.sites import refusal
 
 TEXT = """\

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
+from release_pipeline.pages.escaping import TEMPLATES
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.assessment import Assessment
-from release_pipeline.report.escaping import TEMPLATES
+from release_pipeline.policy.file.about import Assessment
 from tests.integration.sites import refusal
 from tests.unit.policy.test_about import TEXT
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.plan import describe_plan, make_plan
-from release_pipeline.policy.views import plan_to_json
+from release_pipeline.policy.plans.plan import describe_plan, make_plan
+from release_pipeline.policy.plans.views import plan_to_json
 from tests.integration.sites import refusal
 
 INCOME = "{role: confidential, do: noise, domain: [-100, 99900], grid: 1, outside: clamp, why: known%s}"

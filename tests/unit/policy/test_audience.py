@@ -6,8 +6,7 @@ import pytest
 
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.about import find_unsaid
-from release_pipeline.policy.audience import describe_audience
+from release_pipeline.policy.file.about import describe_audience, find_unsaid
 
 TEXT = """\
 policy: people

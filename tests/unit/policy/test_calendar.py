@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.calendar import Upcoming, list_upcoming
-from release_pipeline.policy.cron import Cron
-from release_pipeline.policy.periods import KINDS, Every, begin_of, end_of, name_period, next_period
+from release_pipeline.policy.plans.calendar import Upcoming, list_upcoming
+from release_pipeline.policy.values.periods import KINDS, Every, begin_of, end_of, name_period, next_period
+from release_pipeline.policy.values.scalars import Cron
 
 MONTHLY = "0 6 1 * *"
 

@@ -14,8 +14,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from release_pipeline.claims.suite import list_suite
 from release_pipeline.errors import InvalidArgument, PolicyInvalid
 from release_pipeline.policy import Policy, load_policy, parse_policy
-from release_pipeline.policy.canonical import read_canonical
-from release_pipeline.policy.declared import Frozen
+from release_pipeline.policy.loading.load import read_canonical
+from release_pipeline.policy.values.scalars import Frozen
 
 SHIPPED = sorted((Path(__file__).parents[3] / "policies").glob("*.yaml"))
 HEAD = """\

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from release_pipeline.policy.cron import EXAMPLE, Cron
+from release_pipeline.policy.values.scalars import EXAMPLE, Cron
 
 
 def at(text: str) -> datetime:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.diff import describe_diff
+from release_pipeline.policy.plans.diff import describe_diff
 
 TEXT = """\
 policy: rand-hie

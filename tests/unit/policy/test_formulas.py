@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from release_pipeline.flow.publication.wording import list_uses
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.formulas import find_formulas, is_formula
+from release_pipeline.policy.file.published import find_formulas, is_formula
+from release_pipeline.publish.wording import list_uses
 from tests.integration.sites import refusal
 
 POLICY = """\

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.policy.gate_words import describe_record_gates
-from release_pipeline.policy.load import parse_policy
-from release_pipeline.policy.model import Policy
-from release_pipeline.policy.sections import Gates
+from release_pipeline.policy.file.model import Policy
+from release_pipeline.policy.file.sections import Gates
+from release_pipeline.policy.file.words import describe_record_gates
+from release_pipeline.policy.loading.load import parse_policy
 from tests.integration.sites import policy_text
 
 COLUMNS = """

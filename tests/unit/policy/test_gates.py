@@ -6,12 +6,12 @@ from decimal import Decimal
 
 import pytest
 
+from release_pipeline.audit.gates import Gate
 from release_pipeline.errors import PolicyInvalid
+from release_pipeline.masking.simulation import judge_linkage
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.plan import describe_plan, make_plan
-from release_pipeline.stages.checks import Facts, check_facts, refusals
-from release_pipeline.stages.expected_linkage import judge_linkage
-from release_pipeline.stages.gates import Gate
+from release_pipeline.policy.plans.plan import describe_plan, make_plan
+from release_pipeline.rows.checks import Facts, check_facts, refusals
 
 POLICY = """\
 policy: people

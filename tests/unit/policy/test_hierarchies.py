@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from release_pipeline.errors import PolicyInvalid
+from release_pipeline.mechanisms.clusters.hierarchy import Hierarchy
 from release_pipeline.policy import load_policy, parse_policy
 from release_pipeline.policy.hierarchies import Dates, Intervals
-from release_pipeline.policy.load import list_files
-from release_pipeline.privacy.hierarchy import Hierarchy
+from release_pipeline.policy.loading.load import list_files
 from tests.integration.sites import refusal
 
 POLICY = """\

@@ -7,7 +7,7 @@ import pytest
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.families.whole_table import WholeTableFamily
-from release_pipeline.policy.options import WholeTableOptions
+from release_pipeline.policy.file.options import WholeTableOptions
 
 HEAD = """\
 policy: people

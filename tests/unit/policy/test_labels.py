@@ -8,8 +8,8 @@ from decimal import Decimal
 import pytest
 
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.canonical import read_canonical
-from release_pipeline.policy.published import DISCRETE, SurveyFormat, list_columns
+from release_pipeline.policy.file.published import DISCRETE, SurveyFormat, list_columns
+from release_pipeline.policy.loading.load import read_canonical
 from tests.integration.sites import refusal
 
 SEX = "sex: {role: quasi, do: keep, values: [2, 1], why: needed%s}"

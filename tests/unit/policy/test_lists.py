@@ -8,7 +8,7 @@ import pytest
 
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import Policy, load_policy, parse_policy
-from release_pipeline.policy.load import list_files
+from release_pipeline.policy.loading.load import list_files
 
 TEXT = """
 policy: people

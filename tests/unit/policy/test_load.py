@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import Policy, load_policy, parse_policy
-from release_pipeline.policy.plan import describe_plan, make_plan
-from release_pipeline.policy.text import read_yaml
-from release_pipeline.policy.views import plan_to_json
+from release_pipeline.policy.plans.plan import describe_plan, make_plan
+from release_pipeline.policy.plans.views import plan_to_json
+from release_pipeline.policy.values.text import read_yaml
 from tests.integration.sites import PARTS, policy_text
 
 RAND_HIE = (Path(__file__).resolve().parents[3] / "policies/rand-hie.yaml").read_text(encoding="utf-8")

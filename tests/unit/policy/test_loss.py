@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from release_pipeline.mechanisms import Epsilon, mask_column
+from release_pipeline.mechanisms.accounting.budget import NANO
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.loss import LOSSES, Account, Loss, release_loss, wider_bound
-from release_pipeline.policy.populations import Cap, Population
-from release_pipeline.privacy import Epsilon, mask_column
-from release_pipeline.privacy.budget import NANO
+from release_pipeline.policy.loading.populations import Cap, Population
+from release_pipeline.policy.plans.loss import LOSSES, Account, Loss, release_loss, wider_bound
 
 SECRET = bytes(32)
 KEPT = "  site: {role: quasi, do: keep, values: [1, 2], why: known}\n"

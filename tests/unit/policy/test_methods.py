@@ -11,14 +11,12 @@ from typing import Any, cast
 import pytest
 
 from release_pipeline.errors import InvalidArgument, PolicyInvalid
+from release_pipeline.mechanisms import mask_column
+from release_pipeline.mechanisms.catalogue import METHODS, MethodSpec, find_method
+from release_pipeline.mechanisms.catalogue.spec import DP, IDP, UNBOUNDED
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.loss import release_loss
-from release_pipeline.policy.plan import check_rows, make_plan
-from release_pipeline.policy.statements import state_claim
-from release_pipeline.policy.words import describe_claim
-from release_pipeline.privacy import mask_column
-from release_pipeline.privacy.catalogue import METHODS, MethodSpec, find_method
-from release_pipeline.privacy.catalogue.definitions import DP, IDP, UNBOUNDED
+from release_pipeline.policy.plans.loss import release_loss
+from release_pipeline.policy.plans.plan import check_rows, describe_claim, make_plan, state_claim
 
 PLAIN = find_method("dp-um")
 TOY = replace(PLAIN, name="dp-invented", summary="a toy of individual ranking")

@@ -9,15 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from release_pipeline.policy.periods import (
-    KINDS,
-    PATTERN,
-    Every,
-    begin_of,
-    end_of,
-    name_period,
-    next_period,
-)
+from release_pipeline.policy.values.periods import KINDS, PATTERN, Every, begin_of, end_of, name_period, next_period
 
 TICK = timedelta(microseconds=1)
 ANY_KIND = st.sampled_from(KINDS)

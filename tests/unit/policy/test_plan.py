@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from release_pipeline.mechanisms import MaskedColumn, mask_column
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.plan import describe_plan, make_plan
-from release_pipeline.policy.words import describe_claim
-from release_pipeline.privacy import MaskedColumn, mask_column
+from release_pipeline.policy.plans.plan import describe_claim, describe_plan, make_plan
 
 INCOME = "income: {role: confidential, do: noise, domain: [0, 100], grid: 1, outside: clamp, why: known}"
 RENT = "rent: {role: confidential, do: noise, domain: [-5, 5], grid: 0.1, outside: clamp, why: known}"

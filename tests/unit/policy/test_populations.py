@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from release_pipeline.errors import PolicyInvalid, ReleasePipelineError
-from release_pipeline.policy.populations import Population, find_population, load_populations
+from release_pipeline.policy.loading.populations import Population, find_population, load_populations
 
 SHIPPED = Path(__file__).resolve().parents[3] / "populations.yaml"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from release_pipeline.policy import parse_policy
-from release_pipeline.policy.plan import describe_plan, make_plan
+from release_pipeline.policy.plans.plan import describe_plan, make_plan
 
 
 def said_of(method: str, columns: int, epsilon: str) -> str:

@@ -9,9 +9,9 @@ import pytest
 
 from release_pipeline.errors import PolicyInvalid, WrongUsage
 from release_pipeline.policy import load_policy, parse_policy
-from release_pipeline.policy.load import read_text, reader_beside, refuse_files
-from release_pipeline.policy.settings import Axes, Setting, apply, list_settings, write_setting
-from release_pipeline.policy.text import read_yaml
+from release_pipeline.policy.loading.load import read_text, reader_beside, refuse_files
+from release_pipeline.policy.plans.settings import Axes, Setting, apply, list_settings, write_setting
+from release_pipeline.policy.values.text import read_yaml
 
 POLICIES = Path(__file__).resolve().parents[3] / "policies"
 

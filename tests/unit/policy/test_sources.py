@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.sections import Source
+from release_pipeline.policy.file.sections import Source
 from tests.integration.sites import policy_text, refusal
 
 

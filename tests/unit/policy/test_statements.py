@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from release_pipeline.mechanisms.catalogue.spec import SCALES_FIXED
 from release_pipeline.policy import Policy
-from release_pipeline.policy.plan import describe_plan, make_plan
-from release_pipeline.policy.statements import state_claim
-from release_pipeline.policy.words import describe_claim, not_covered_words
-from release_pipeline.privacy.catalogue.definitions import SCALES_FIXED
+from release_pipeline.policy.plans.plan import describe_claim, describe_plan, make_plan, not_covered_words, state_claim
 from tests.unit.policy.test_plan import INCOME, RENT, policy_of
 
 TRIMMED = ", order: hilbert, statistic: trimmed"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from release_pipeline.policy.strength import Strength
+from release_pipeline.policy.plans.settings import Strength
 
 DP, IDP, ZCDP = (Strength(definition, "column") for definition in ("dp", "idp", "zcdp"))
 WHOLE = Strength("dp", "table", covers_table=True)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from release_pipeline.errors import InvalidArgument, PolicyInvalid
+from release_pipeline.mechanisms.catalogue.entries import RHO_TABLES
 from release_pipeline.policy import Policy
-from release_pipeline.policy.load import parse_policy
-from release_pipeline.policy.loss import release_loss, rows_loss
-from release_pipeline.policy.plan import check_rows
-from release_pipeline.policy.statements import state_claim
-from release_pipeline.privacy.catalogue.tables import RHO_TABLES
+from release_pipeline.policy.loading.load import parse_policy
+from release_pipeline.policy.plans.loss import release_loss, rows_loss
+from release_pipeline.policy.plans.plan import check_rows, state_claim
 
 HEAD = """policy: people
 steward: ana

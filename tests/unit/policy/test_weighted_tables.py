@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 
 from release_pipeline.errors import InvalidArgument, PolicyInvalid
+from release_pipeline.formats.package import render_table
+from release_pipeline.masking import tables as stages
+from release_pipeline.mechanisms.tables import sum_levels
 from release_pipeline.policy import Policy
-from release_pipeline.policy.load import parse_policy
-from release_pipeline.policy.plan import check_rows
-from release_pipeline.privacy.tables import sum_levels
-from release_pipeline.report.tables import render_table
-from release_pipeline.stages import tables as stages
+from release_pipeline.policy.loading.load import parse_policy
+from release_pipeline.policy.plans.plan import check_rows
 
 HEAD = """policy: people
 steward: ana

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from release_pipeline.flow.exploring.document import (
+from release_pipeline.explore.document import (
     ColumnFigures,
     ExploreDocument,
     MetView,
@@ -14,8 +14,8 @@ from release_pipeline.flow.exploring.document import (
     RungView,
     SettingView,
 )
-from release_pipeline.flow.status.headroom import HeadroomView, NextView
-from release_pipeline.flow.status.ledger_document import CapView
+from release_pipeline.ledger.account import CapView
+from release_pipeline.pipeline.cap import HeadroomView, NextView
 from release_pipeline.policy.documents import to_json
 
 NOTHING = RangeView(None, None, None)

@@ -8,13 +8,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from release_pipeline.report.about import About, ColumnWords, Contact, ContributorView, Coverage, Licence, Publisher
-from release_pipeline.report.budgets import PopulationView, StepView
-from release_pipeline.report.internal_view import (
+from release_pipeline.formats.about import About, ColumnWords, Contact, ContributorView, Coverage, Licence, Publisher
+from release_pipeline.formats.attack_views import CriterionView, RungView, ShareView
+from release_pipeline.formats.budgets import PopulationView, StepView
+from release_pipeline.formats.internal_view import (
     AtomView,
     ClassesView,
     CorrelationView,
-    CriterionView,
     Curve,
     GateView,
     HierarchyView,
@@ -24,9 +24,7 @@ from release_pipeline.report.internal_view import (
     PopulationRisk,
     PredictionView,
     RecomputedView,
-    RungView,
     SampleView,
-    ShareView,
     SpreadView,
     SubgroupColumn,
     SubgroupsView,

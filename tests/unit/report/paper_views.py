@@ -5,24 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from release_pipeline.policy.assessment import Assessment
-from release_pipeline.report.about import About, Contact, ContributorView, Coverage, Licence, Publisher
-from release_pipeline.report.card import ColumnView, LevelView, Looks, SwappedView, TableView
-from release_pipeline.report.internal_view import (
-    ClaimView,
-    ClassesView,
-    CriterionView,
-    Difference,
-    GateView,
-    NearView,
-    PopulationRisk,
-    RungView,
-    SampleView,
-    ShareView,
-    SubgroupsView,
-    SwapView,
-)
-from release_pipeline.report.papers import PaperView, WithdrawalView
+from release_pipeline.formats.about import About, Contact, ContributorView, Coverage, Licence, Publisher
+from release_pipeline.formats.attack_views import ClaimView, CriterionView, Difference, NearView, RungView, ShareView
+from release_pipeline.formats.card import ColumnView, LevelView, Looks, SwappedView, TableView
+from release_pipeline.formats.internal_view import ClassesView, GateView, PopulationRisk, SampleView, SubgroupsView, SwapView
+from release_pipeline.policy.file.about import Assessment
+from release_pipeline.publish.papers import PaperView, WithdrawalView
 from tests.unit.report import internal_views, views
 
 ABOUT = About(

@@ -6,12 +6,12 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from release_pipeline.privacy.catalogue import METHODS
-from release_pipeline.report.card import LevelView, Looks, TableView
+from release_pipeline.formats.card import LevelView, Looks, TableView
+from release_pipeline.formats.package import PackageView
+from release_pipeline.mechanisms.catalogue import METHODS
+from release_pipeline.publish.papers import render_papers
+from release_pipeline.publish.public import render_card_html
 from release_pipeline.report.internal import render_internal
-from release_pipeline.report.papers import render_papers
-from release_pipeline.report.public import render_card_html
-from release_pipeline.report.view import PackageView
 from tests.unit.report import internal_views, paper_views, test_standards, test_synthetic, views
 
 TABLE = TableView(

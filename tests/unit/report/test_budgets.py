@@ -10,15 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_pipeline.report.budgets import (
-    MOST_SHOWN,
-    Label,
-    PopulationView,
-    StepView,
-    draw_burndown,
-    format_amount,
-    list_sums,
-)
+from release_pipeline.formats.budgets import MOST_SHOWN, Label, PopulationView, StepView, draw_burndown, format_amount, list_sums
 
 NANO = 10**9
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from release_pipeline.report.exploring import describe_exploration, tabulate
+from release_pipeline.explore.explore import describe_exploration, tabulate
 from tests.unit.report.explorations import DOCUMENTS, read
 
 

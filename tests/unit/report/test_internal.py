@@ -17,11 +17,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from release_pipeline.privacy.figures import format_apart, format_number, format_share
-from release_pipeline.report.about import list_facts
-from release_pipeline.report.charts.drawing import make_axis, width_of
+from release_pipeline.formats.about import list_facts
+from release_pipeline.formats.internal_view import CorrelationView, GateView, InternalView
+from release_pipeline.mechanisms.basis.figures import format_apart, format_number, format_share
+from release_pipeline.pages.charts import make_axis, width_of
 from release_pipeline.report.internal import render_internal
-from release_pipeline.report.internal_view import CorrelationView, GateView, InternalView
 from tests.unit.report.internal_views import (
     ABOUT,
     FLOATS,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_pipeline.report.lineage import WIDTH, Step, draw_lineage
+from release_pipeline.publish.dossier import WIDTH, Step, draw_lineage
 from tests.unit.report.views import HOSTILE
 
 SVG = "{http://www.w3.org/2000/svg}"

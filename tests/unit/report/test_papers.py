@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from release_pipeline.report.about import Coverage
-from release_pipeline.report.papers import (
+from release_pipeline.formats.about import Coverage
+from release_pipeline.publish.papers import (
     DPIA,
     ENTRY,
     NIST,

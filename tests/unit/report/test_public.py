@@ -18,15 +18,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy.catalogue.definitions import DEFINITIONS
-from release_pipeline.privacy.figures import count_things, format_count
-from release_pipeline.report import public
-from release_pipeline.report.card import Card, Looks
-from release_pipeline.report.datapackage import render_datapackage
-from release_pipeline.report.escaping import describe_word, escape_markdown, format_name, format_text
-from release_pipeline.report.public import CARD_SCHEMA, render_card_html, render_note
-from release_pipeline.report.public import render_card_json as render_card
-from release_pipeline.report.view import PackageView
+from release_pipeline.formats.card import Card, Looks
+from release_pipeline.formats.package import PackageView
+from release_pipeline.mechanisms.basis.figures import count_things, format_count
+from release_pipeline.mechanisms.catalogue.spec import DEFINITIONS
+from release_pipeline.pages.escaping import describe_word, escape_markdown, format_name, format_text
+from release_pipeline.publish import public
+from release_pipeline.publish.public import CARD_SCHEMA, render_card_html, render_datapackage, render_note
+from release_pipeline.publish.public import render_card_json as render_card
 from release_pipeline.sentences import PUBLIC
 from tests.unit.report.pages import Page
 from tests.unit.report.views import (
@@ -40,12 +39,14 @@ from tests.unit.report.views import (
     sample_view,
 )
 
-HERE = Path(public.__file__).parent
-TEMPLATES = [HERE / "templates" / name for name in ("RELEASE_NOTE.md", "page.html", "privacy-card.html")]  # those of the package
+PACKAGE = Path(public.__file__).parents[1]
+TEMPLATES = [
+    PACKAGE / "pages" / "templates" / name for name in ("RELEASE_NOTE.md", "page.html", "privacy-card.html")
+]  # those of the package
 RENDERING = [
-    *(HERE / f"{name}.py" for name in ("public", "about", "datapackage", "escaping", "lists")),
-    *sorted((HERE / "families").glob("*.py")),
-    *sorted((HERE / "standards").glob("*.py")),
+    *(PACKAGE / "publish" / f"{name}.py" for name in ("public", "texts", "method_texts", "standards")),
+    PACKAGE / "pages" / "escaping.py",
+    PACKAGE / "formats" / "about.py",
 ]
 HASHES = {"data.csv": ("ab" * 32, 12_345), "data.parquet": ("cd" * 32, 6_789)}
 SAID = tuple(
@@ -310,28 +311,25 @@ def test_it_sees_nothing_but_a_view() -> None:
     imported = {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
     imported |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     others = {name for name in imported if name.partition(".")[0] not in sys.stdlib_module_names}
-    mine = {f"release_pipeline.report.{file.stem}" for file in RENDERING}
-    for folder in ("families", "standards"):
-        mine |= {f"release_pipeline.report.{folder}.{file.stem}" for file in RENDERING if file.parent.name == folder}
+    mine = {".".join(("release_pipeline", file.parent.name, file.stem)) for file in RENDERING}
     known = {
         "jinja2",
         "jinja2.filters",
         "release_pipeline.sentences",
-        "release_pipeline.report.card",
-        "release_pipeline.report.view",
-        "release_pipeline.report.families",
+        "release_pipeline.formats.card",
+        "release_pipeline.formats.package",
+        "release_pipeline.publish.method_texts",
     }
     known |= {
-        "release_pipeline.privacy.dates",
-        "release_pipeline.privacy.figures",
+        "release_pipeline.mechanisms.basis.dates",
+        "release_pipeline.mechanisms.basis.figures",
         "release_pipeline.policy.documents",
-        "release_pipeline.policy.formats",
-        "release_pipeline.policy.schemas",
-        "release_pipeline.privacy.catalogue",
-        "release_pipeline.privacy.catalogue.definitions",
+        "release_pipeline.policy.values.formats",
+        "release_pipeline.mechanisms.catalogue",
+        "release_pipeline.mechanisms.catalogue.spec",
     }
     assert others <= known | mine
-    assert "release_pipeline.report.view" in others
+    assert "release_pipeline.formats.package" in others
 
 
 PLAIN = Page(render_card_html(sample_view()))

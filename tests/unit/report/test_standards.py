@@ -14,15 +14,13 @@ import pyarrow as pa
 import pytest
 import yaml
 
-from release_pipeline.flow.tables import write_table
-from release_pipeline.policy.about import LICENCES
-from release_pipeline.report.about import About, Contact, ContributorView, Coverage, Licence, Publisher
-from release_pipeline.report.card import ColumnView, EntryLabel, MadeView
-from release_pipeline.report.datapackage import render_datapackage
-from release_pipeline.report.public import CARD_SCHEMA, render_card_html, render_card_json, render_note
-from release_pipeline.report.standards import STANDARDS
-from release_pipeline.report.standards.ddi import NAMESPACE
-from release_pipeline.report.view import PackageView
+from release_pipeline.formats.about import About, Contact, ContributorView, Coverage, Licence, Publisher
+from release_pipeline.formats.card import ColumnView, EntryLabel, MadeView
+from release_pipeline.formats.package import PackageView
+from release_pipeline.pipeline.tables import write_table
+from release_pipeline.policy.file.about import LICENCES
+from release_pipeline.publish.public import CARD_SCHEMA, render_card_html, render_card_json, render_datapackage, render_note
+from release_pipeline.publish.standards import NAMESPACE, STANDARDS
 from tests.unit.report.validators import (
     find_catalogue_faults,
     find_codebook_faults,

@@ -5,21 +5,13 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from release_pipeline.flow.reviewing.questions import list_questions
-from release_pipeline.report.card import SwappedView
+from release_pipeline.formats.attack_views import ClaimView, CriterionView, Difference, NearView
+from release_pipeline.formats.card import SwappedView
+from release_pipeline.formats.internal_view import GateView, InternalView, LookView, SwapView
+from release_pipeline.formats.package import PackageView
+from release_pipeline.publish.public import render_card_html, render_card_json, render_note
 from release_pipeline.report.internal import list_sections, render_internal
-from release_pipeline.report.internal_view import (
-    ClaimView,
-    CriterionView,
-    Difference,
-    GateView,
-    InternalView,
-    LookView,
-    NearView,
-    SwapView,
-)
-from release_pipeline.report.public import render_card_html, render_card_json, render_note
-from release_pipeline.report.view import PackageView
+from release_pipeline.report.questions import list_questions
 from tests.unit.report import views
 from tests.unit.report.internal_views import sample_view, share
 

@@ -7,18 +7,9 @@ import re
 
 import pytest
 
+from release_pipeline.formats.attack_views import ClaimView, Difference, NearView, ShareView
+from release_pipeline.formats.internal_view import GroupMeansView, GroupMeanView, InternalView, PairDistance, StructureView
 from release_pipeline.report.internal import list_sections, render_internal
-from release_pipeline.report.internal_view import (
-    ClaimView,
-    Difference,
-    GroupMeansView,
-    GroupMeanView,
-    InternalView,
-    NearView,
-    PairDistance,
-    ShareView,
-    StructureView,
-)
 from tests.unit.report.internal_views import sample_view
 
 ODD = "<b>income & more"

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_pipeline.report.card import ColumnView
-from release_pipeline.report.view import SHORT, PackageView, check_public
+from release_pipeline.formats.card import ColumnView
+from release_pipeline.formats.package import SHORT, PackageView, check_public
 from tests.unit.report.rendered import make_full
 from tests.unit.report.views import FACTS, sample_view
 

@@ -9,9 +9,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from release_pipeline.privacy.catalogue import METHODS, list_methods
-from release_pipeline.report.about import About, Contact, Licence, Publisher, cite
-from release_pipeline.report.card import (
+from release_pipeline.formats.about import About, Contact, Licence, Publisher, cite
+from release_pipeline.formats.card import (
     Anonymity,
     Audience,
     Budget,
@@ -33,8 +32,9 @@ from release_pipeline.report.card import (
     Suppression,
     WiderScope,
 )
-from release_pipeline.report.public import complete_card
-from release_pipeline.report.view import PackageView
+from release_pipeline.formats.package import PackageView
+from release_pipeline.mechanisms.catalogue import METHODS, list_methods
+from release_pipeline.publish.public import complete_card
 
 WORST = "the worst over all data; usually far less"
 ABOUT = About(

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from release_pipeline.errors import OutOfSpace, StoreError
-from release_pipeline.store.connections import open_database, private_errors, read_batches
+from release_pipeline.store.database import open_database, private_errors, read_batches
 
 
 def test_duckdb_without_memory_says_so(tmp_path: Path) -> None:

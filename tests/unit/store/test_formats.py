@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.store.formats import EVIDENCE, Format, FormatNewer
+from release_pipeline.formats.versions import EVIDENCE, Format, FormatNewer
 
 
 @pytest.mark.parametrize("named", [{}, {"format": 1}, {"format": "release-pipeline/thing/1"}])

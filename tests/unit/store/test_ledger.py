@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from release_pipeline.errors import OverCap, StoreError
-from release_pipeline.policy.loss import LOSSES, Account, Loss
-from release_pipeline.policy.populations import Cap, Population
+from release_pipeline.policy.loading.populations import Cap, Population
+from release_pipeline.policy.plans.loss import LOSSES, Account, Loss
 from release_pipeline.store.ledger import RESERVED, Charge, add_charge, find_budget_faults, list_charges, read_charge
 from release_pipeline.store.registry import Registry, RegistryChanged, ReleaseId, open_registry
 from tests.unit.store.anchors import Kept

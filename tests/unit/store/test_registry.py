@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from release_pipeline.errors import StoreError
+from release_pipeline.formats.versions import FormatNewer
 from release_pipeline.store import registry
-from release_pipeline.store.connections import open_database, transaction
-from release_pipeline.store.formats import FormatNewer
+from release_pipeline.store.database import open_database, transaction
 from release_pipeline.store.registry import BEGIN, FORMAT, Event, RegistryChanged, ReleaseId, canonical_json, open_registry
 from tests.unit.store.anchors import Kept, kept_at_the_beginning
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from release_pipeline.errors import SourceError
-from release_pipeline.policy.published import FileColumn, SurveyFormat
+from release_pipeline.policy.file.published import FileColumn, SurveyFormat
 from release_pipeline.store.survey_writer import read_survey, write_survey
 
 CANARY = "zyxCANARYzyx"

@@ -1,0 +1,1 @@
+"""What people start: the command line, Dagster, and the desk."""

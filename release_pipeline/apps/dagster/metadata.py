@@ -1,0 +1,143 @@
+"""The one way from evidence to Dagster's metadata: an allow-list with a type and a meaning for each fact.
+
+Whoever may look at Dagster's UI sees all of it. A fact that is not listed here cannot get there, and figures computed against
+the original only where the site says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import dagster as dg
+
+from release_pipeline.operate.openlineage import Assertion, list_columns
+from release_pipeline.pipeline.release import StageResult
+from release_pipeline.policy import Policy
+from release_pipeline.rows.checks import Check, families_of, round_up
+
+ALLOWED: dict[str, tuple[type, ...]] = {
+    "anonymity_k": (int, type(None)),
+    "candidate_hash": (str,),
+    "cells_blanked": (int,),
+    "checks": (int,),
+    "classes": (str,),
+    "claim": (str,),
+    "column_bound": (str,),
+    "columns_in_source": (int,),
+    "columns_read": (int,),
+    "definition": (str,),
+    "delta": (str,),
+    "epsilon": (float, type(None)),
+    "gates": (int,),
+    "gates_passed": (int,),
+    "k": (int, type(None)),
+    "levels": (dict,),
+    "looks": (int,),
+    "method": (str,),
+    "package_hash": (str,),
+    "part": (str,),
+    "parts": (int,),
+    "noise_columns": (int,),
+    "policy_hash": (str,),
+    "population_spent": (str,),
+    "release": (str,),
+    "rho": (float,),
+    "rows": (int,),
+    "rows_dropped": (int,),
+    "rows_in": (int,),
+    "rows_out": (int,),
+    "scope": (str,),
+    "series_epsilon": (float, type(None)),
+    "series_rho": (float,),
+    "share_suppressed": (float,),
+    "table_bound": (str,),
+    "together": (int,),
+    "values": (str,),
+    "weights": (dict,),
+}
+
+
+def build_metadata(result: StageResult, *, show_internal: bool) -> dict[str, Any]:
+    """The metadata of a materialization. Raises `ValueError` for a fact that is not allowed, or of another type."""
+    metadata: dict[str, Any] = {}
+    for name, value in result.facts.items():
+        kinds = ALLOWED.get(name)
+        if kinds is None or type(value) not in kinds:
+            raise ValueError(f"the fact '{name}' ({type(value).__name__}) may not stand in Dagster's metadata")
+        if isinstance(value, dict):
+            metadata[name] = ", ".join(f"{part} {figure}" for part, figure in value.items())
+        elif value is not None:
+            metadata[name] = value
+    if show_internal:
+        if result.words:
+            metadata["internal/notes"] = dg.MetadataValue.md("\n".join(f"- {word}" for word in result.words))
+        metadata |= {f"internal/{name}": value for name, value in _flatten(result.internal)}
+    return metadata
+
+
+def column_metadata(policy: Policy, previous: dg.AssetKey, *, stage: str) -> dict[str, Any]:
+    """The released columns, what was done to each, and which columns of the previous asset each comes from. From the candidate on
+    there are recomputed ones, which come of those that they are made of."""
+    columns = list_columns(policy, stage)
+    deps = {each.name: [dg.TableColumnDep(asset_key=previous, column_name=name) for name in each.origins] for each in columns}
+    return {
+        "dagster/column_schema": dg.TableSchema(
+            columns=[dg.TableColumn(each.name, type=each.type, description=each.words) for each in columns]
+        ),
+        "dagster/column_lineage": dg.TableColumnLineage(deps_by_column=deps),
+    }
+
+
+def column_origins(policy: Policy) -> Any:
+    """For an auditor: where each released column comes from, and what it passed on the way.
+
+    The same as the declared column lineage, which Dagster records, and only its commercial UI draws.
+    """
+    return dg.MetadataValue.table(
+        [
+            dg.TableRecord(
+                {
+                    "released": each.name,
+                    "from source column": ", ".join(each.sources),
+                    "done": each.words,
+                    "passed": " > ".join(each.passed),
+                }
+            )
+            for each in list_columns(policy, "candidate")
+        ]
+    )
+
+
+def _flatten(figures: Mapping[str, Any], prefix: str = "") -> list[tuple[str, float]]:
+    flat: list[tuple[str, float]] = []
+    for name, value in figures.items():
+        if isinstance(value, Mapping):
+            flat += _flatten(value, f"{prefix}{name}/")
+        elif isinstance(value, int | float):  # curves, matrices and what there is not: see the report
+            flat.append((f"{prefix}{name}", float(value)))
+    return flat
+
+
+# What Dagster's UI, and lineage, show of checks: sentences and counts, never a cell.
+
+
+def count_record(check: Check) -> dict[str, str | int]:
+    """The row that the UI shows of one check: its column, what was counted, and how often, rounded up to tens."""
+    return {"column": check.column, "fact": check.fact, "up_to": round_up(check.count)}
+
+
+def list_assertions(result: StageResult, policy: Policy) -> list[Assertion]:
+    """The checks of the data for lineage: families and sentences, without counts, which may be of one record."""
+    about = families_of(policy)
+    return [Assertion(verdict.family, verdict.passed, about[verdict.family], len(verdict.checks)) for verdict in result.verdicts]
+
+
+def check_result(
+    name: str, asset: dg.AssetKey, passed: bool, messages: tuple[str, ...], counts: list[dict[str, str | int]] | None = None
+) -> dg.AssetCheckResult:
+    """A check with its sentences and its counts per column; never a cell."""
+    metadata: dict[str, Any] = {"found": " ".join(messages) or "nothing"}
+    if counts:
+        metadata["counts"] = dg.MetadataValue.table([dg.TableRecord(dict(record)) for record in counts])
+    return dg.AssetCheckResult(check_name=name, asset_key=asset, passed=passed, metadata=metadata)

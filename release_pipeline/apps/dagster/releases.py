@@ -1,0 +1,392 @@
+"""The chain of assets of one policy: each asset is one call into `flow`, partitioned by release, grouped by trust zone."""
+
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+from dagster._check import CheckError
+from dagster._core.definitions.data_version import get_input_data_version_tag
+
+from release_pipeline import __version__
+from release_pipeline.apps.dagster.emitting import Emitter, emitting
+from release_pipeline.apps.dagster.metadata import (
+    build_metadata,
+    check_result,
+    column_metadata,
+    column_origins,
+    count_record,
+    list_assertions,
+)
+from release_pipeline.apps.dagster.names import Names, SiteResource, asset_prefix, chosen_release, partitions_of
+from release_pipeline.apps.dagster.operations import ON_TIME, Refused, build_failure_hook, on_time_check
+from release_pipeline.apps.dagster.runs import parts_of, tag_run
+from release_pipeline.apps.dagster.upstream import admit_source, find_version, observation_of
+from release_pipeline.errors import (
+    DataRefused,
+    GateFailed,
+    ReleasePipelineError,
+    StoreBusy,
+    StoreError,
+    own_frame,
+    read_out_of_space,
+)
+from release_pipeline.pipeline.opening import open_release
+from release_pipeline.pipeline.release import ReleaseFlow, StageResult
+from release_pipeline.policy import Policy, load_policy
+from release_pipeline.policy.loading.load import check_name
+from release_pipeline.policy.plans.calendar import longest_wait
+from release_pipeline.policy.plans.plan import describe_claim, describe_plan, make_plan
+from release_pipeline.rows.checks import families_of
+
+ZONES = {
+    "ingested": ("restricted", {"duckdb"}, "The needed columns of the source, as delivered, in the vault."),
+    "validated": (
+        "restricted",
+        {"duckdb", "greatexpectations"},
+        "Only the columns that are released, typed, after checks on counts, family by family.",
+    ),
+    "microaggregated": (
+        "restricted",
+        {"numpy"},
+        "Groups of records (rank clusters of a column, or classes), or each by itself, exact statistics and noise scales.",
+    ),
+    "masked": ("protection", {"numpy"}, "Exact discrete Laplace noise, rows shuffled. Drawn once per release."),
+    "suppressed": (
+        "protection",
+        {"numpy"},
+        "Without small groups of released quasi-identifiers, and without records that stand out.",
+    ),
+    "audited": ("audit", {"numpy"}, "Utility and risk measured, gates judged on the expected error."),
+    "candidate": ("audit", {"parquet", "csv"}, "The frozen output that people sign: data, evidence, and a hash over all of it."),
+}
+OWNERS = ["team:stewards"]
+WARNINGS = "warnings"
+TIMELY = "The timetable is kept: no release that was due is still to be opened."
+RETRIES, WAIT_SECONDS = 5, 15
+
+
+def freshness_of(policy: Policy) -> dg.FreshnessPolicy | None:
+    """How old the newest candidate of an endless series may become: until the next one is due, and a tenth of that for the work.
+
+    A list ends, and would be stale for ever after: what is late there, and of every series by name, the check `on_time` tells.
+    """
+    wait = longest_wait(policy)
+    return None if wait is None else dg.FreshnessPolicy.time_window(fail_window=wait * 1.1)
+
+
+def build_release_assets(
+    policy: Policy,
+    names: Names = Names(),  # noqa: B008  frozen
+    *,
+    upstream: Sequence[str] = (),
+    say: Callable[[str], None] = lambda _: None,
+) -> tuple[list[Any], Any]:
+    """The assets of one policy and the job that runs them all for one release. `upstream`: the asset that its source comes from.
+    `say` is told each step of a stage as it begins, and each warning as it is found, before anything is charged."""
+    releases, needed = partitions_of(policy, names), {names.resource}
+    pool = names.name("vault", asset_prefix(policy.population))
+
+    def key(stage: str) -> dg.AssetKey:
+        return names.stage(policy.policy, stage)
+
+    def spec(stage: str, previous: str | None) -> dict[str, Any]:
+        zone, kinds, words = ZONES[stage]
+        return {
+            "group_name": names.name(zone),
+            "kinds": kinds,
+            "description": f"{words}\n\n{describe_claim(policy)}",
+            "owners": OWNERS,
+            "code_version": __version__,
+            "deps": [key(previous)] if previous else [names.policy_file(f"{policy.policy}.yaml"), key("source")],
+        }
+
+    def simple(stage: str, previous: str | None, step: Callable[[ReleaseFlow], StageResult]) -> Any:
+        @dg.asset(key=key(stage), partitions_def=releases, pool=pool, required_resource_keys=needed, **spec(stage, previous))
+        def build(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
+            with emitting(context, names.site_of(context), stage, ZONES[stage][2]) as told:
+                with opened_flow(context, names.site_of(context), policy, say, told) as flow:
+                    result = step(flow)
+                told.complete(result, flow.id)
+            if stage == "ingested":
+                context.log_event(observation_of(key("source"), result.source, f"Delivered for {flow.id}."))
+            return materialized(result, flow, key(previous or "source"))
+
+        return build
+
+    @dg.asset(
+        key=key("validated"),
+        partitions_def=releases,
+        pool=pool,
+        required_resource_keys=needed,
+        check_specs=[
+            dg.AssetCheckSpec(family, asset=key("validated"), blocking=True, description=words)
+            for family, words in families_of(policy).items()
+        ]
+        + [dg.AssetCheckSpec(WARNINGS, asset=key("validated"), description="What stops nothing and deserves a word.")],
+        **spec("validated", "ingested"),
+    )
+    def validated(context: dg.AssetExecutionContext) -> Iterator[Any]:
+        with emitting(context, names.site_of(context), "validated", ZONES["validated"][2]) as told:
+            with opened_flow(context, names.site_of(context), policy, say, told) as flow:
+                result = flow.validate()
+            if result.refusal:
+                told.refuse()
+            else:
+                told.assertions = list_assertions(result, policy)
+                told.complete(result, flow.id)
+        for verdict in result.verdicts:
+            counts = [] if flow.site.forbids_looks else [count_record(check) for check in verdict.checks]
+            yield check_result(verdict.family, key("validated"), verdict.passed, verdict.messages, counts)
+        if result.refusal:
+            refused = DataRefused("The data do not meet the policy.", findings=result.refusal, where=str(flow.id))
+            words = f"The data do not meet the policy: {' '.join(result.refusal)}"
+            raise Refused(words, metadata=parts_of(refused), allow_retries=False)
+        for words in result.words:
+            say(f"warning: {words}")
+        yield dg.AssetCheckResult(
+            check_name=WARNINGS,
+            asset_key=key("validated"),
+            passed=not result.words,
+            severity=dg.AssetCheckSeverity.WARN,
+            metadata={"found": " ".join(result.words) or "nothing"},
+        )
+        yield materialized(result, flow, key("ingested"))
+
+    @dg.asset(
+        key=key("microaggregated"),
+        partitions_def=releases,
+        pool=pool,
+        required_resource_keys=needed,
+        check_specs=[
+            dg.AssetCheckSpec(
+                "gates",
+                asset=key("microaggregated"),
+                blocking=True,
+                description="The policy's gates, judged on the expected error before anything is charged or drawn.",
+            )
+        ],
+        **spec("microaggregated", "validated"),
+    )
+    def microaggregated(context: dg.AssetExecutionContext) -> Iterator[Any]:
+        try:
+            with emitting(context, names.site_of(context), "microaggregated", ZONES["microaggregated"][2]) as told:
+                with opened_flow(context, names.site_of(context), policy, say, told) as flow:
+                    result = flow.microaggregate()
+                told.complete(result, flow.id)
+        except GateFailed as failed:
+            yield check_result("gates", key("microaggregated"), False, failed.findings)
+            raise Refused(str(failed), metadata=parts_of(failed), allow_retries=False) from None
+        yield materialized(result, flow, key("validated"))
+        yield check_result("gates", key("microaggregated"), True, ())
+
+    @dg.multi_asset(
+        specs=[
+            dg.AssetSpec(key("audited"), **spec("audited", "suppressed")),
+            dg.AssetSpec(key("candidate"), skippable=True, freshness_policy=freshness_of(policy), **spec("candidate", "audited")),
+        ],
+        check_specs=[
+            dg.AssetCheckSpec(
+                "frozen",
+                asset=key("candidate"),
+                description="The candidate's folder is whole: every file has the hash that its list of sums says.",
+            ),
+            *([dg.AssetCheckSpec(ON_TIME, asset=key("candidate"), description=TIMELY)] if policy.cron else []),
+        ],
+        name="__".join([*key("audited").path[:-1], "audited_and_candidate"]),
+        partitions_def=releases,
+        can_subset=False,
+        pool=pool,
+        required_resource_keys=needed,
+    )
+    def audited_and_candidate(context: dg.AssetExecutionContext) -> Iterator[Any]:
+        with emitting(context, names.site_of(context), "audited", ZONES["audited"][2]) as told:
+            with opened_flow(context, names.site_of(context), policy, say, told) as flow:
+                audited = flow.audit()
+            told.complete(audited, flow.id)
+        yield materialized(audited, flow, key("suppressed"), asset=key("audited"))
+        with emitting(context, names.site_of(context), "candidate", ZONES["candidate"][2]) as told:
+            with opened_flow(context, names.site_of(context), policy, say, told) as flow:
+                candidate = flow.freeze()
+                whole = flow.candidate_is_whole()
+            told.complete(candidate, flow.id)
+        yield materialized(candidate, flow, key("suppressed"), asset=key("candidate"), report=flow.report)
+        yield check_result("frozen", key("candidate"), whole, () if whole else ("A file was changed.",))
+        yield from on_time_check(policy, key("candidate"), names.site_of(context).open())
+
+    assets = [
+        _build_source(policy, names, upstream),
+        simple("ingested", None, ReleaseFlow.ingest),
+        validated,
+        microaggregated,
+        simple("masked", "microaggregated", ReleaseFlow.mask),
+        simple("suppressed", "masked", ReleaseFlow.suppress),
+        audited_and_candidate,
+    ]
+    job = dg.define_asset_job(
+        names.job(policy.policy),
+        executor_def=dg.in_process_executor,
+        hooks={build_failure_hook(names)},
+        selection=dg.AssetSelection.assets(*[key(stage) for stage in ZONES]),
+        description=f"One release of {policy.policy}, from its source to the candidate.",
+    )
+    return assets, job
+
+
+def _build_source(policy: Policy, names: Names, upstream: Sequence[str]) -> Any:
+    """The source, which is observed and not made here: its data version changes when it is delivered anew."""
+    key = names.stage(policy.policy, "source")
+    spec = dg.AssetSpec(
+        key,
+        deps=[dg.AssetKey(list(upstream))] if upstream else [],
+        group_name=names.name("restricted"),
+        description=f"What the policy names as its source: {policy.source.words}. It is delivered, not made here.",
+        owners=OWNERS,
+    )
+
+    def observe(context: dg.AssetExecutionContext) -> dg.ObserveResult:
+        here = names.site_of(context)
+        with readable_failures(last=True, where=here.home):
+            site = here.open()
+            version = find_version(context.instance, site, site.policy(policy.policy))
+        return dg.ObserveResult(asset_key=key, data_version=dg.DataVersion(version) if version else None)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dg.BetaWarning)  # the decorator that has no beta takes no deps
+        decorate = dg.multi_observable_source_asset(
+            specs=[spec], name="__".join(key.path), required_resource_keys={names.resource}
+        )
+        return decorate(observe)
+
+
+@contextmanager
+def opened_flow(
+    context: dg.AssetExecutionContext, site: SiteResource, policy: Policy, say: Callable[[str], None], told: Emitter
+) -> Iterator[ReleaseFlow]:
+    """The flow of this run's release, under the policy as it stands now; what it refuses is noted and told in words. Its steps
+    are in Dagster's log, and told; its lineage begins."""
+
+    def tell(step: str) -> None:
+        context.log.info(step)
+        say(step)
+
+    tag_run(context)
+    with readable_failures(last=context.op_execution_context.retry_number >= RETRIES, where=site.home):
+        here, release = site.open(), chosen_release(context)
+        graph = repository.asset_graph if (repository := _repository_of(context)) is not None else None
+        admit = partial(admit_source, context.instance, graph, here, policy, release)
+        judges = bool(here.upstream_of(policy.policy))
+        flow = open_release(here, policy.policy, release, progress=tell, admit=admit if judges else None)
+        told.begin(flow.policy)
+        with flow.recording_refusals():
+            yield flow
+
+
+def materialized(
+    result: StageResult, flow: ReleaseFlow, previous: dg.AssetKey, *, asset: dg.AssetKey | None = None, report: Path | None = None
+) -> dg.MaterializeResult[Any]:
+    """What Dagster records of a stage: allow-listed facts, columns with their lineage, a version that depends on the content, and
+    where the reviewers' report lies, which only who may read the vault can open."""
+    metadata = build_metadata(result, show_internal=flow.site.shows_internal_metrics())
+    metadata |= column_metadata(flow.policy, previous, stage=result.stage)
+    if result.stage == "candidate":
+        metadata |= {"columns": column_origins(flow.policy)}
+    if report is not None:
+        metadata |= {"report": dg.MetadataValue.path(report)}
+    # Dagster would take the version that was observed before the step began, and the source may have been delivered since.
+    tags = {get_input_data_version_tag(previous): result.source} if result.source else None
+    return dg.MaterializeResult(asset_key=asset, metadata=metadata, data_version=dg.DataVersion(result.version), tags=tags)
+
+
+def _repository_of(context: dg.AssetExecutionContext) -> dg.RepositoryDefinition | None:
+    """The definitions of the code location; None in a run that a script executes without any."""
+    try:
+        return context.repository_def
+    except CheckError:
+        return None
+
+
+@contextmanager
+def readable_failures(*, last: bool, where: str = "") -> Iterator[None]:
+    """Our own errors as Dagster failures in words; of foreign ones the type alone, for their text may quote cells. What another
+    process is working with is tried again, unless this was the last time. `where`: the site, for whoever must make room."""
+    try:
+        yield
+    except GateFailed:
+        raise
+    except StoreBusy as busy:
+        if last:
+            raise dg.Failure(str(busy), metadata=parts_of(busy), allow_retries=False) from None
+        raise dg.RetryRequested(max_retries=RETRIES, seconds_to_wait=WAIT_SECONDS) from None
+    except ReleasePipelineError as error:
+        kind = dg.Failure if isinstance(error, StoreError) else Refused
+        raise kind(error.in_full, metadata=parts_of(error), allow_retries=False) from None
+    except dg.Failure:
+        raise
+    except Exception as error:
+        if (room := read_out_of_space(error, where)) is not None:
+            raise dg.Failure(str(room), allow_retries=False) from None
+        words = f"Internal error: {type(error).__name__} at {own_frame(error)}. Please report it: the release waits where it is."
+        raise dg.Failure(words, allow_retries=False) from None
+
+
+# Every policy file of a site as an asset, with a check that says whether it is valid: a broken one
+# fails here alone.
+
+
+GROUP = "policies"
+
+
+def fence(text: str) -> str:
+    """The text as a block of code in Markdown, which nothing in it ends: names of columns are a steward's words."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    marks = "`" * max(3, longest + 1)
+    return f"{marks}\n{text}\n{marks}"
+
+
+def build_policy_asset(file: Path, names: Names) -> Any:
+    """The policy file as an asset: its hash, claim and plan, when it can be read and nothing in it contradicts itself."""
+    key = names.policy_file(file.name)
+
+    @dg.multi_asset(
+        name="__".join(key.path),
+        specs=[
+            dg.AssetSpec(
+                key,
+                skippable=True,
+                group_name=names.name(GROUP),
+                description=f"The policy file policies/{file.name}: what may be released, and how it is protected.",
+                owners=["team:stewards"],
+                kinds={"yaml"},
+                code_version=__version__,
+            )
+        ],
+        check_specs=[
+            dg.AssetCheckSpec(
+                "policy_is_valid",
+                asset=key,
+                description="The policy can be read and nothing in it contradicts itself. If not: every error with its place.",
+            )
+        ],
+    )
+    def read_policy() -> Iterator[Any]:
+        try:
+            policy = check_name(load_policy(file), file)
+        except ReleasePipelineError as error:
+            errors = "\n".join(error.details or (str(error),))
+            yield dg.AssetCheckResult(check_name="policy_is_valid", asset_key=key, passed=False, metadata={"errors": errors})
+            return
+        plan = "\n".join(describe_plan(make_plan(policy)))
+        metadata = {
+            "claim": describe_claim(policy),
+            "policy_hash": policy.canonical_hash(),
+            "plan": dg.MetadataValue.md(fence(plan)),
+        }
+        yield dg.MaterializeResult(asset_key=key, metadata=metadata, data_version=dg.DataVersion(policy.canonical_hash()))
+        yield dg.AssetCheckResult(check_name="policy_is_valid", asset_key=key, passed=True)
+
+    return read_policy

@@ -1,0 +1,232 @@
+"""What is shown of a release and its candidate: the page that is signed, and what was said."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from release_pipeline.apps.desk.backend.calls import EVERYBODY, Asked, Call, Document, File, allow
+from release_pipeline.apps.desk.backend.home import VOTED
+from release_pipeline.apps.desk.backend.lookups import describe_line, list_lines
+from release_pipeline.apps.desk.backend.people import Role
+from release_pipeline.apps.door import Refused
+from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.formats.evidence import EVIDENCE, load_evidence
+from release_pipeline.formats.internal_view import InternalView
+from release_pipeline.ledger.account import read_ledgers
+from release_pipeline.ledger.policies import policy_of
+from release_pipeline.ledger.states import RETRACTED, ReleaseStatus, read_statuses
+from release_pipeline.mechanisms.basis.figures import format_apart
+from release_pipeline.pipeline.opening import find_release
+from release_pipeline.policy import Policy
+from release_pipeline.policy.values.formats import say_unit
+from release_pipeline.report.internal import describe_verdict
+from release_pipeline.report.page import REPORT, ask_reviewers, build_internal_view
+from release_pipeline.sentences import REVIEWERS
+from release_pipeline.store.files import read_sums
+from release_pipeline.store.registry import Registry, ReleaseId
+from release_pipeline.store.site import Site
+from release_pipeline.trust.members import read_trust
+from release_pipeline.trust.remarks import Remark, ToldVotes, list_release_passages, tell_remarks, tell_votes
+
+RELEASE = re.compile(r"[a-z][a-z0-9-]{0,62}/[A-Za-z0-9._-]{1,64}(?:/r[1-9][0-9]{0,5})?")
+READERS = allow(Role.REVIEWER, Role.OFFICER, Role.STEWARD, Role.AUDITOR)  # of candidates' pages, which are confidential
+_BLOCK = re.compile(rb"<(style|script)(?: nonce=\"[^\"]*\")?>(.*?)</\1>", re.DOTALL)
+
+
+def is_reader(asked: Asked, steward: str) -> bool:
+    """Whether who asks may see the page and the evidence of a candidate: of stewards only the policy's own, who is named."""
+    return asked.has(Role.REVIEWER, Role.OFFICER, Role.AUDITOR) or (asked.has(Role.STEWARD) and asked.person.name == steward)
+
+
+def check_reader(asked: Asked, steward: str) -> None:
+    """Refuse whoever may not."""
+    if not is_reader(asked, steward):
+        raise Refused(403, f"the candidate is for its reviewers, the officer, auditors and its steward, {steward}.")
+
+
+def find_steward(registry: Registry, status: ReleaseStatus) -> str:
+    """The steward of the policy that a release is made under; empty before it is charged."""
+    return policy_of(registry, status.policy_hash).steward if status.policy_hash else ""
+
+
+def _list_releases(asked: Asked) -> Document:
+    listing = list_lines(asked.site)
+    return {"releases": [describe_line(line) for line in listing.lines], "made": listing.made}
+
+
+def _show_release(asked: Asked) -> Document:
+    site, name = asked.site, asked.find("release", RELEASE)
+    line = next((line for line in list_lines(site).lines if line.release == name), None)
+    if line is None or line.id is None:
+        if line is not None:
+            return {"release": describe_line(line), "candidate": None}
+        raise Refused(404, "the site has no such release.")
+    with site.open_registry(read_only=True) as registry:
+        statuses = read_statuses(registry.events)
+        status = statuses[_find(statuses, name)]
+        policy = policy_of(registry, status.policy_hash) if status.policy_hash else None
+        votes = None if status.candidate_hash is None else tell_votes(registry, status.id, reader=asked.person.name)
+        trust = read_trust(site, registry)
+        retraction = _tell_retraction(registry, status)
+        remarks = () if trust is None else tell_remarks(registry, trust, name, reader=asked.person.name)
+    why_not = _may_vote(asked, policy, status)
+    return {
+        "votes": None if votes is None else _describe_votes(votes),
+        "remarks": [_describe_remark(one, status) for one in remarks if policy is not None and is_reader(asked, policy.steward)],
+        "release": describe_line(line),
+        "retraction": retraction,
+        "steward": "" if policy is None else policy.steward,
+        "before": _find_before(site, statuses, status),
+        "candidate": None if policy is None else _describe_candidate(asked, policy, status),
+        "may_vote": why_not,
+        "room": "" if policy is None or why_not else _describe_room(site, policy, status),
+        "draft": _describe_draft(asked, status),
+    }
+
+
+def _find(statuses: Mapping[ReleaseId, ReleaseStatus], name: str) -> ReleaseId:
+    return next(known for known in statuses if str(known) == name)
+
+
+def _tell_retraction(registry: Registry, status: ReleaseStatus) -> Document | None:
+    """By whom it was retracted, when and why; None where it is not."""
+    if status.state != RETRACTED:
+        return None
+    event = next(event for event in reversed(registry.events) if (event.kind, event.release) == (RETRACTED, status.id))
+    return {"by": str(event.content["signed"]["statement"]["name"]), "at": event.noted, "why": status.reason}
+
+
+def _find_before(site: Site, statuses: Mapping[ReleaseId, ReleaseStatus], status: ReleaseStatus) -> str:
+    """The release before it whose candidate's page is there: an earlier revision, or of the series the one that was made last."""
+    made = [
+        known
+        for known in statuses.values()
+        if known.id.policy == status.id.policy and known.id != status.id and known.candidate_hash is not None
+        if known.moments.get("candidate", "") <= status.moments.get("candidate", "~")
+        and (site.candidate(str(known.id)) / REPORT).exists()
+    ]
+    same = [known for known in made if known.id.release == status.id.release]
+    found = max(same or made, key=lambda known: known.moments.get("candidate", ""), default=None)
+    return "" if found is None else str(found.id)
+
+
+def _describe_candidate(asked: Asked, policy: Policy, status: ReleaseStatus) -> Document | None:
+    """What its page says first, for who decides: verdict, gates, questions, and the passages that remarks are of."""
+    view = _read_view(asked.site, policy, status) if is_reader(asked, policy.steward) else None
+    if view is None or status.candidate_hash is None:
+        return None
+    return {
+        "hash": status.candidate_hash,
+        "claim": view.claim,
+        "statement": view.statement,
+        "verdict": describe_verdict(view),
+        "gates": [_describe_gate(gate) for gate in view.gates],
+        "decide": [asdict(question) for question in ask_reviewers(policy, view)],
+        "warnings": list(view.warnings),
+        "passages": list(list_release_passages(asked.site, status.id, status.candidate_hash).items()),
+        "reviewers": policy.review.reviewers,
+    }
+
+
+def _read_view(site: Site, policy: Policy, status: ReleaseStatus) -> InternalView | None:
+    """All that a candidate's page says; None where there is no candidate any more."""
+    folder = site.candidate(str(status.id))
+    if status.candidate_hash is None or not (folder / EVIDENCE).exists():
+        return None
+    return build_internal_view(policy, load_evidence(folder))
+
+
+def _describe_votes(votes: ToldVotes) -> Document:
+    """What who asks may know of the votes: their own and how many there are, and all of them once they are in."""
+    return {
+        "needed": votes.needed,
+        "count": votes.count,
+        "are_in": votes.are_in,
+        "own": None if votes.own is None else asdict(votes.own),
+        "given": [asdict(vote) for vote in votes.given],
+        "last": sorted(vote.number for vote in votes.votes),
+    }
+
+
+def _describe_remark(remark: Remark, status: ReleaseStatus) -> Document:
+    return {**asdict(remark), "is_of_now": remark.about == status.candidate_hash}
+
+
+def _describe_gate(gate: Any) -> Document:
+    value, limit = format_apart(gate.value, gate.limit)
+    value = REVIEWERS("gates.proved", value=value) if gate.is_proved else value
+    return {"name": gate.name, "value": value, "limit": limit, "at_least": gate.at_least, "passed": gate.passed}
+
+
+def _may_vote(asked: Asked, policy: Policy | None, status: ReleaseStatus) -> str:
+    """Empty where who asks may vote; else why not."""
+    if not asked.has(Role.REVIEWER):
+        return "Reviewers vote."
+    if policy is not None and policy.steward == asked.person.name:
+        return "You are the steward of the policy, and no steward reviews."
+    if status.state not in VOTED or status.replaced is not None:
+        return f"It is {status.state}: there is nothing to decide."
+    return ""
+
+
+def _describe_room(site: Site, policy: Policy, status: ReleaseStatus) -> str:
+    """What a revision would be charged, by what this one was, and whether there is room for that."""
+    [ledger] = read_ledgers(site, policy.population)
+    account = ledger.account
+    charge = next((charge for charge in ledger.charges if charge.id == status.id), None)
+    if charge is None:
+        return ""
+    fits = "fits" if account.admits(charge.loss) else "does not fit"
+    took, unit = account.words(account.of(charge.loss)), say_unit(account.unit)
+    return (
+        f"A revision is charged anew. This release took {took} ({unit}), and of {account.limit} for {policy.population} "
+        f"{account.left} is left: another like it {fits}."
+    )
+
+
+def _describe_draft(asked: Asked, status: ReleaseStatus) -> Document:
+    if status.candidate_hash is None:
+        return {"remarks": []}
+    draft = asked.drafts.read(asked.person.name, str(status.id), status.candidate_hash)
+    return {"remarks": [{"passage": one.passage, "text": one.text} for one in draft.remarks]}
+
+
+def _show_report(asked: Asked) -> File:
+    """The page that is signed, byte for byte, and what a policy of its content may name: hashes of its styles and scripts."""
+    name = asked.find("release", RELEASE)
+    release = find_release(asked.site, name)
+    folder = asked.site.candidate(str(release))
+    with asked.site.open_registry(read_only=True) as registry:
+        status = read_statuses(registry.events)[release]
+        digest = status.candidate_hash
+        check_reader(asked, find_steward(registry, status))
+    if digest is None or not (folder / REPORT).exists():
+        raise Refused(404, "it has no page: it was not made, or its tables were removed.")
+    content = (folder / REPORT).read_bytes()
+    if read_sums(folder, digest).get(REPORT) != hashlib.sha256(content).hexdigest():  # the rest of the folder may be large
+        raise ReleasePipelineError(
+            "the page in the candidate's folder is not the one that was frozen, and is not shown.",
+            where=name,
+            remedy="Tell the operator: somebody changed it.",
+        )
+    return File("text/html; charset=utf-8", content=content, facts=hash_blocks(content))
+
+
+def hash_blocks(page: bytes) -> dict[str, list[str]]:
+    """The hashes by which a content security policy lets the styles and scripts in a page through, and no others."""
+    found: dict[str, list[str]] = {"style": [], "script": []}
+    for kind, content in _BLOCK.findall(page):
+        found[kind.decode()].append(base64.b64encode(hashlib.sha256(content).digest()).decode())
+    return found
+
+
+CALLS = (
+    Call("releases", EVERYBODY, _list_releases),
+    Call("release", EVERYBODY, _show_release, shows="its figures"),
+    Call("report", READERS, _show_report, shows="the report"),
+)

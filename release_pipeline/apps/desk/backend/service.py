@@ -1,0 +1,272 @@
+"""Who is let in: sessions, and how many wrong tokens came. Both are in memory only and end with the process of the backend.
+
+Sessions are kept here, not in a signed cookie: a logout or a withdrawn token ends them at once, also copied ones, and whoever
+has taken over the web process cannot make one.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from release_pipeline.apps.desk.backend import approving, home, reviewing, signing, stewarding
+from release_pipeline.apps.desk.backend import approving as auditing
+from release_pipeline.apps.desk.backend.calls import Asked, Call, Document, Drafts, File
+from release_pipeline.apps.desk.backend.lookups import shorten_place
+from release_pipeline.apps.desk.backend.people import Person, Viewings, find_token, read_people
+from release_pipeline.apps.desk.backend.protocol import CallRequest
+from release_pipeline.apps.door import ProxyHeaders, Refused, hash_secret
+from release_pipeline.errors import ReleasePipelineError, StoreBusy, WrongUsage
+from release_pipeline.pipeline.opening import find_release
+from release_pipeline.store.site import Site
+
+LASTS_SECONDS, IDLE_SECONDS = 8 * 3600, 3600
+_MOST_SESSIONS = 20  # of one person: nobody throws out others
+MOST_WRONG, WRONG_SECONDS = 20, 60.0
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Whose it is, the hash of the token that it was begun with, and below which path its pages are: cookies are shared by all
+    ports of a machine, and only a path that nobody else knows keeps them from a server of another account."""
+
+    person: str
+    token: str
+    digest: str
+    place: str
+    ends: float
+    seen: float
+
+
+class Sessions:
+    """The sessions of a backend. Threads of several calls use it."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._sessions: list[Session] = []
+        self._lock = threading.Lock()
+
+    def begin(self, person: str, token: str) -> tuple[str, str]:
+        """The secret of a new session and its path; the oldest of the same person makes room."""
+        secret, place, now = secrets.token_urlsafe(32), secrets.token_urlsafe(16), self._clock()
+        new = Session(person, token, hash_secret(secret), place, now + LASTS_SECONDS, now)
+        with self._lock:
+            lasting = self._lasting(now)
+            mine = [one for one in lasting if one.person == person]
+            self._sessions = [*(one for one in lasting if one.person != person), *mine[-(_MOST_SESSIONS - 1) :], new]
+        return secret, place
+
+    def find(self, secret: str, place: str) -> Session | None:
+        """The session with this secret, if it lasts and the path is its own; it was used now."""
+        now = self._clock()
+        with self._lock:
+            self._sessions = self._lasting(now)
+            found = self._find(secret)
+            if found is None or not hmac.compare_digest(found.place.encode(), place.encode("utf-8", "surrogatepass")):
+                return None
+            self._sessions[self._sessions.index(found)] = replace(found, seen=now)
+            return found
+
+    def end(self, secret: str) -> None:
+        """The session of this secret is over."""
+        with self._lock:
+            found = self._find(secret)
+            self._sessions = [one for one in self._sessions if one is not found]
+
+    def _find(self, secret: str) -> Session | None:
+        digest = hash_secret(secret)
+        found = [one for one in self._sessions if hmac.compare_digest(one.digest, digest)]
+        return found[0] if found else None
+
+    def _lasting(self, now: float) -> list[Session]:
+        return [one for one in self._sessions if one.ends > now and one.seen + IDLE_SECONDS > now]
+
+
+class Attempts:
+    """The wrong tokens of the last minute. None can be guessed, and nobody is kept out for what others try."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._moments: list[float] = []
+        self._lock = threading.Lock()
+
+    def note(self) -> None:
+        """One more; refused as too many when there were `MOST_WRONG` within a minute. The first that is too many is logged."""
+        now = self._clock()
+        with self._lock:
+            before = [moment for moment in self._moments if moment + WRONG_SECONDS > now]
+            self._moments = [*before[-MOST_WRONG:], now]
+        if len(before) < MOST_WRONG:
+            return
+        if len(before) == MOST_WRONG:
+            _LOG.warning("more than %d wrong tokens within a minute: somebody guesses, or a link is out of date", MOST_WRONG)
+        raise Refused(
+            429, f"more than {MOST_WRONG} wrong tokens came within a minute, and this was another. The operator is told."
+        )
+
+
+# The backend's answers: who asks is found out, whether they may is looked up, and what goes wrong
+# is told in words.
+#
+# Whoever has the desk's web process can ask in the name of people who are logged in there, for as
+# long as they are. They get what these people may see, and nothing else: no call signs, and none
+# takes a path.
+
+
+CALLS = (
+    *(*home.CALLS, *reviewing.CALLS, *signing.CALLS),
+    *(*stewarding.CALLS, *approving.CALLS, *auditing.AUDIT_CALLS),
+)
+ENTER, LEAVE, GREET = "enter", "leave", "greet"
+_NOT_IN = "you are not logged in, or no longer: sessions end by themselves."
+_SHARED = ("registry.duckdb", "site.yaml", "trusted-keys.yaml", "trusted-keys.sig")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A document or a file, with a status as HTTP has them."""
+
+    status: int
+    document: Document = field(default_factory=dict[str, Any])
+    file: File | None = None
+
+
+class Backend:
+    """Answers the calls of one site's desk. With a proxy, it says who somebody is; else personal tokens do."""
+
+    def __init__(self, site: Site, *, proxy: ProxyHeaders | None = None, sessions: Sessions | None = None) -> None:
+        self._site, self._proxy = site, proxy
+        self._sessions = sessions or Sessions()
+        self._wrong = Attempts()
+        self._drafts, self._viewings = Drafts(site), Viewings(site)
+        self._viewings.forget_old()
+        self._calls: Mapping[str, Call] = {call.name: call for call in CALLS}
+        self._known: tuple[Any, dict[str, Person]] | None = None
+        self._lock = threading.Lock()
+
+    def answer(self, request: CallRequest) -> Answer:
+        """The answer, whatever happens: what nobody foresaw is noted here, and told without a word of its content."""
+        try:
+            return self._answer(request)
+        except Refused as refused:
+            return _tell(refused.status, refused.words)
+        except StoreBusy as busy:
+            return self._refuse(503, busy, remedy="Load the page again in a moment.")
+        except WrongUsage as wrong:
+            return self._refuse(400, wrong)
+        except ReleasePipelineError as error:
+            return self._refuse(409, error)
+        except Exception:
+            number = secrets.token_hex(4)
+            _LOG.exception("call %r failed (%s)", request.call[:40], number)
+            return _tell(500, f"this went wrong inside, and is noted as {number}.", "", "Tell the operator this number.")
+
+    def _answer(self, request: CallRequest) -> Answer:
+        if request.call == ENTER:
+            return self._enter(request)
+        if request.call == GREET:
+            return Answer(200, self._greet())
+        person = self._find_person(request)
+        if request.call == LEAVE:
+            self._sessions.end(request.session)
+            return Answer(200)
+        call = self._calls.get(request.call)
+        if call is None:
+            raise Refused(404, "there is nothing of this name.")
+        if call.roles.isdisjoint(person.roles):
+            needed = " or ".join(sorted(role.value for role in call.roles))
+            raise Refused(403, f"this is for {needed}, and you are here as {', '.join(describe_person(person)['roles'])}.")
+        asked = Asked(self._site, person, self._drafts, self._viewings, request.arguments, request.body)
+        found = call.answer(asked)
+        if call.shows:
+            self._note(person.name, call.shows, _find_shown(call, asked, found), found)
+        return Answer(200, file=found) if isinstance(found, File) else Answer(200, {**found, "me": describe_person(person)})
+
+    def _note(self, person: str, saw: str, release: str, given: Document | File) -> None:
+        """That somebody sees what is given; where that cannot be noted it is not given."""
+        try:
+            if release:
+                self._viewings.note(person, saw, release, find=lambda name: str(find_release(self._site, name)))
+        except BaseException:
+            if isinstance(given, File):
+                given.discard()
+            raise
+
+    def _greet(self) -> Document:
+        """What the web process must know of the proxy in front of it; the secret is not for it."""
+        proxy = self._proxy
+        if proxy is None:
+            return {"hosts": [], "secret_header": "", "person_header": ""}
+        return {"hosts": list(proxy.hosts), "secret_header": proxy.secret_header, "person_header": proxy.person_header}
+
+    def _enter(self, request: CallRequest) -> Answer:
+        if self._proxy is not None:
+            raise Refused(404, "the proxy logs people in here.")
+        token = find_token(self._site, hash_secret(request.arguments.get("token", "")))
+        if token is None or token.person not in self._people():
+            self._wrong.note()
+            raise Refused(403, "this is no token that lets anybody in. Ask the operator for another one.")
+        secret, place = self._sessions.begin(token.person, token.digest)
+        return Answer(200, {"session": secret, "place": place})
+
+    def _find_person(self, request: CallRequest) -> Person:
+        """Who asks, by the proxy or by their session."""
+        if self._proxy is not None:
+            headers = [(name.encode("latin-1", "replace"), value.encode("latin-1", "replace")) for name, value in request.proxy]
+            name = self._proxy.find_person(headers)
+        else:
+            session = self._sessions.find(request.session, request.place)
+            if session is None or find_token(self._site, session.token) is None:
+                raise Refused(401, _NOT_IN)
+            name = session.person
+        person = self._people().get(name)
+        if person is None:
+            raise Refused(403, "you have no role at this desk. The officer or the operator gives it.")
+        return person
+
+    def _people(self) -> dict[str, Person]:
+        """Who works here now: read again when a file that says it was changed."""
+        stamps = tuple(_stamp(self._site.home / name) for name in _SHARED)
+        with self._lock:
+            if self._known is None or self._known[0] != stamps:
+                self._known = (stamps, read_people(self._site))
+            return self._known[1]
+
+    def _refuse(self, status: int, error: ReleasePipelineError, *, remedy: str | None = None) -> Answer:
+        """In its words, but for where the site lies on its machine, which is no reader's business."""
+        said = (error.what, error.where, error.remedy if remedy is None else remedy, *error.details)
+        what, where, to_do, *details = (shorten_place(self._site, one) for one in said)
+        return _tell(status, what, where, to_do, tuple(details))
+
+
+def _find_shown(call: Call, asked: Asked, found: Document | File) -> str:
+    """By which name the release was asked for of which a candidate is shown; none where the answer has nothing of one."""
+    if call.of == "subject" and asked.get("what") != "candidate":
+        return ""
+    if not isinstance(found, File) and found.get("candidate", found) is None:
+        return ""
+    return asked.get(call.of)
+
+
+def describe_person(person: Person) -> Document:
+    """Who is logged in, for every page."""
+    return {"name": person.name, "roles": sorted(role.value for role in person.roles)}
+
+
+def _tell(status: int, what: str, where: str = "", remedy: str = "", details: tuple[str, ...] = ()) -> Answer:
+    return Answer(status, {"what": what, "where": where, "remedy": remedy, "details": list(details)})
+
+
+def _stamp(file: Any) -> tuple[int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

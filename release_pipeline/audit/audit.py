@@ -1,0 +1,396 @@
+"""Utility and risk of a released table against the records that it was made of. Every figure is internal: it informs the people
+who decide, and gates nothing (methods.md section 2). What a gate may look at is in `gates`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from release_pipeline.audit.columns import match_ranks, measure_columns, measure_counted
+from release_pipeline.audit.compared import Compared, Numbers, measure_sample
+from release_pipeline.audit.gates import Groups, journalist_risk
+from release_pipeline.audit.linkage import measure_ladder, note_linkage
+from release_pipeline.audit.models import predict
+from release_pipeline.audit.package import spell_out
+from release_pipeline.audit.structure import measure_structure, measure_ties
+from release_pipeline.audit.subgroups import NO_GROUP, GroupedColumn, Grouping, Labels, measure_group_means, measure_subgroups
+from release_pipeline.errors import InvalidArgument
+from release_pipeline.mechanisms.attacks import (
+    INFERRED,
+    Attack,
+    Attacked,
+    AttackedColumn,
+    People,
+    find_closest,
+    find_near_rows,
+    infer,
+    link,
+    single_out,
+    single_out_beside,
+)
+from release_pipeline.mechanisms.basis.utility import variance_of
+from release_pipeline.mechanisms.noise import Context, NoiseStream, drawn_positions, shuffled_first, take_secret
+from release_pipeline.mechanisms.noise.unclaimed import make_random
+from release_pipeline.policy import Policy
+from release_pipeline.policy.documents import Plain
+from release_pipeline.policy.families.whole_table import pick_synthetic
+from release_pipeline.policy.file.sections import Target
+from release_pipeline.policy.file.words import find_ties
+from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
+from release_pipeline.rows.columns import Read, encode_entries, encode_features, read_weights, take_few
+from release_pipeline.rows.counted import Counting
+
+LEAST_ATTACKED = 10  # with fewer records there is nothing to learn from an attack
+ATTACKED_SAMPLE = 100_000  # released records that are attacked, and linked, where there are more
+MODEL_SAMPLE = 5_000  # records of each table that models see
+SEED = 1  # of the models' own choices: the same figures for the same tables
+DIGITS = 6  # significant ones of a figure: what rounding differs by between processors is beyond them
+
+Streams: TypeAlias = Callable[[Context], NoiseStream]
+Measure: TypeAlias = Callable[[Compared, Streams], dict[str, Any]]
+
+
+def audit_table(
+    compared: Compared,
+    *,
+    groups: Groups | None,
+    streams: Streams,
+    progress: Callable[[str], None],
+    attack: Measure | None = None,
+    predictor: Measure | None = None,
+) -> dict[str, Any]:
+    """Every figure of a released table, as evidence keeps it. `groups`: those of the table, which gates are judged on too;
+    `streams` gives the random choices of each part by its name. `attack` and `predictor`: what attacks and models tell, where
+    these are not on the released table itself."""
+    released, own, policy = compared.released, compared.own, compared.policy
+    figures: dict[str, Any] = {}
+    progress("linking records")
+    attacked = draw_attacked(compared, streams)
+    figures |= note_linkage(measure_ladder(attacked, streams("linkage")))
+    if len(attacked.own) < len(own):
+        figures["attacked_sample"] = {"tried": len(attacked.own), "among": len(own)}
+    progress("measuring utility")
+    figures |= measure_columns(compared)
+    if policy.weight is not None:
+        figures["sample"] = _measure_sample(compared, policy.weight)
+    if policy.audit.groups:
+        figures["subgroups"] = {name: measure_by_group(compared, name) for name in policy.audit.groups}
+    figures |= measure_rules(compared)
+    progress("attacking the released table")
+    figures |= (_attack if attack is None else attack)(attacked, streams)
+    if groups is not None:
+        risk = journalist_risk(released, compared.everybody, policy.released_quasi)
+        figures["groups"] = {**groups.to_json(), "journalist": risk}
+    progress("training models")
+    return round_figures({**figures, **train_models(compared, streams, predictor)})
+
+
+def draw_attacked(compared: Compared, streams: Streams) -> Compared:
+    """What is attacked: all records, or a random sample of them as if it were the whole table. In it rows lie farther apart, so
+    that a person's own row stands out more than it does among all."""
+    rows = compared.released.num_rows
+    if rows <= ATTACKED_SAMPLE:
+        return compared
+    return compared.among(np.sort(shuffled_first(rows, ATTACKED_SAMPLE, streams("attacked"))))
+
+
+def measure_rules(compared: Compared) -> dict[str, Any]:
+    """Which ties released values keep, and what became of recomputed columns; nothing where there are none."""
+    policy = compared.policy
+    if not policy.recomputed_columns and not find_ties(policy):
+        return {}
+    forms = (_publish(compared, table) for table in ("came", "seen", "released"))
+    return measure_ties(policy, *forms, are_nobodys=compared.is_nobodys)
+
+
+def _measure_sample(compared: Compared, weight: str) -> dict[str, Any]:
+    """Weighted figures of every masked column but the weight; of records without a value there is none."""
+    policy, released = compared.policy, compared.released
+    of_all, of_released = compared.weights(weight), read_weights(released.column(weight))
+
+    def weigh(column: NoiseColumn, values: Numbers, weights: Numbers) -> tuple[Numbers, Numbers]:
+        there = column.find_reasons(values) < 0
+        return values[there], weights[there]
+
+    def weigh_both(name: str, column: NoiseColumn) -> Iterator[tuple[Numbers, Numbers]]:
+        yield weigh(column, compared.seen(name), of_all)
+        yield weigh(column, released.column(name).to_numpy(), of_released)
+
+    columns = ((name, weigh_both(name, column)) for name, column in policy.noise_columns.items() if name != weight)
+    quasi = (released.column(name) for name in policy.released_quasi)
+    return measure_sample(weight, columns, quasi, of_all[compared.own])
+
+
+def _publish(compared: Compared, which: Literal["came", "seen", "released"]) -> pa.Table:
+    """The released records as they are published, or as they would be without noise: as they came, or as the method saw them."""
+    policy, columns = compared.policy, dict[str, Any]()
+    for name in policy.released_columns:
+        if which == "released":
+            columns[name] = compared.released.column(name)
+        elif which == "seen":
+            columns[name] = compared.seen_of_released(name)
+        else:
+            columns[name] = compared.of_released(name)
+    return spell_out(pa.table(columns), policy)
+
+
+@np.errstate(over="ignore", invalid="ignore")  # of values as they came
+def measure_by_group(compared: Compared, by: str) -> list[dict[str, Any]]:
+    """What became of the groups of one column. Of a generalised one the label of a suppressed record is not told, so that the
+    original means there are of the released records."""
+    is_kept = by in compared.policy.listed_columns
+    names, (after, own, of_all) = number_labels(
+        [compared.released.column(by), compared.of_released(by), compared.original(by) if is_kept else None]
+    )
+    own, of_all = (after if compared.is_nobodys else own), (of_all if is_kept else own)
+
+    def compare(name: str, column: NoiseColumn) -> GroupedColumn:
+        everybody: Numbers = without_reasons(column, compared.original(name).to_numpy())
+        seen = without_reasons(column, compared.seen(name))
+        masked: Numbers = without_reasons(column, compared.released.column(name).to_numpy())
+        known = seen[~np.isnan(seen)]
+        variance = variance_of(known) if len(known) else 0.0
+        del known
+        matched = _match_in_groups(seen, of_all, masked, after) if compared.is_nobodys else seen[compared.own]
+        return GroupedColumn(everybody if is_kept else everybody[compared.own], masked, matched, variance)
+
+    return measure_subgroups(
+        names,
+        (of_all, after, own),
+        ((name, compare(name, column)) for name, column in compared.policy.noise_columns.items()),
+    )
+
+
+def _match_in_groups(before: Numbers, was: Labels, after: Numbers, said: Labels) -> Numbers:
+    """The same within each group, of the records that have a value."""
+    matched = np.full(len(after), np.nan)
+    for label in np.unique(said).tolist():
+        there, here = (was == label) & ~np.isnan(before), (said == label) & ~np.isnan(after)
+        if there.any() and here.any():
+            matched[here] = match_ranks(before[there], after[here])
+    return matched
+
+
+def without_reasons(column: NoiseColumn, numbers: Numbers) -> Numbers:
+    """NaN where an entry stands for a reason to have no value."""
+    return np.where(column.find_reasons(numbers) < 0, numbers, np.nan) if column.reasons else numbers
+
+
+def number_labels(columns: Sequence[pa.ChunkedArray | None]) -> tuple[list[str], list[Labels]]:
+    """The texts that occur in any of these columns, ascending, and the place of each entry's among them: -1 of a blank cell. A
+    column that is none has no entry."""
+    told = [list_entries(pa.chunked_array([], pa.string()) if column is None else column) for column in columns]
+    names = sorted({entry for entries, _ in told for entry in entries if entry})
+    place = {name: number for number, name in enumerate(names)} | {"": NO_GROUP}
+    return names, [np.array([place[entry] for entry in entries], dtype=np.int32)[at] for entries, at in told]
+
+
+def list_entries(column: pa.ChunkedArray) -> tuple[list[str], npt.NDArray[np.int32]]:
+    """The different entries as texts, a blank one last, and the place of each record's."""
+    coded = column.combine_chunks().dictionary_encode()
+    return [*map(str, coded.dictionary.to_pylist()), ""], coded.indices.fill_null(len(coded.dictionary)).to_numpy()
+
+
+def _attack(compared: Compared, streams: Streams) -> dict[str, Any]:
+    """What came of the attacks, as evidence keeps it."""
+    attacks, by_column = attack_table(compared, streams)
+    return {
+        "attacks": [asdict(attack) for attack in attacks],
+        "inference": {name: asdict(one) for name, one in by_column.items()},
+    }
+
+
+def attack_table(compared: Compared, streams: Streams) -> tuple[list[Attack], dict[str, Attack]]:
+    """The three attacks on all released columns, and inference column by column; nothing of fewer records than can be attacked.
+    Linking and inferring need two columns, and all of them somebody to compare with."""
+    columns: list[AttackedColumn] = []
+    for name, column in compared.policy.released_columns.items():
+        after = compared.released.column(name)
+        if isinstance(column, NoiseColumn):
+            columns.append(AttackedColumn(name, compared.seen(name), after.to_numpy(), compared.own))
+        else:
+            columns.append(AttackedColumn(name, *encode_entries([compared.of_released(name), after])))
+    if compared.released.num_rows < LEAST_ATTACKED:
+        return [], {}
+    table, attacks = Attacked(tuple(columns)), list[Attack]()
+    by_column: dict[str, Attack] = {}
+    if len(columns) > 1:
+        attacks.append(link(table, stream=streams("link")))
+        inference = infer(table, stream=streams("infer"))
+        attacks.append(inference.overall)
+        by_column = {column.name: one for column, one in zip(columns, inference.columns, strict=True)}
+    attacks[:0] = single_out(table, stream=streams("single out"))
+    return attacks, by_column
+
+
+def train_models(compared: Compared, streams: Streams, predictor: Measure | None = None) -> dict[str, Any]:
+    """What models learn: from the same persons of both tables, a random sample where there are many."""
+    if predictor is not None:
+        return {"predictions": predictor(compared, streams)}
+    few = compared.among(shuffled_first(compared.released.num_rows, MODEL_SAMPLE, streams("models")))
+    return {"predictions": predict_targets(few, None)}
+
+
+def predict_targets(learned: Compared, tested: Compared | None) -> dict[str, Any]:
+    """What models of each target of the policy tell that learned from released rows: of the last third of their own records, or
+    of the originals of others, which they are `tested` on."""
+    policy, figures = learned.policy, dict[str, Any]()
+    if not policy.audit.predict:
+        return figures
+    before, after = _list_released(learned)
+    if tested is not None:
+        asked = pa.table({name: tested.seen_of_released(name) for name in after.column_names})
+        before = pa.concat_tables([before, asked], promote_options="permissive")
+    original, masked = encode_features([before, after])
+    for name, target in policy.audit.predict.items():
+        rest = [place for place, other in enumerate(after.column_names) if other != name]
+        truth, said = (says_yes(table.column(name), target, policy.noise_columns.get(name)) for table in (before, after))
+        if rest:
+            first = None if tested is None else after.num_rows
+            found = predict(original[:, rest], truth, masked[:, rest], said, seed=SEED, trained=first)
+            figures[name] = asdict(found)
+    return figures
+
+
+def _list_released(compared: Compared) -> list[pa.Table]:
+    """The released columns of some records, as the method saw them and as they are released."""
+    after = compared.released.select(list(compared.policy.released_columns))
+    return [pa.table({name: compared.seen_of_released(name) for name in after.column_names}), after]
+
+
+def says_yes(column: pa.ChunkedArray, target: Target, of: NoiseColumn | None) -> npt.NDArray[np.bool_]:
+    """The records that have what a target of the policy's audit asks for of a column, of a masked one if it is `of` that: who has
+    no value there is above nothing."""
+    if target.above is not None:
+        numbers: Numbers = column.to_numpy()
+        return (numbers if of is None else without_reasons(of, numbers)) > float(target.above)
+    return np.array([entry is not None and str(entry) == str(target.equals) for entry in column.to_pylist()], dtype=np.bool_)
+
+
+def round_figures(figures: Plain) -> Any:
+    """Figures as evidence keeps them: six significant digits, and None for what there is not."""
+    if isinstance(figures, Mapping):
+        return {name: round_figures(figure) for name, figure in figures.items()}
+    if isinstance(figures, list | tuple):
+        return [round_figures(figure) for figure in figures]
+    if isinstance(figures, float):
+        return float(f"{figures:.{DIGITS}g}") if np.isfinite(figures) else None
+    return figures
+
+
+# Utility and risk of synthetic rows against the records that their counts were taken of: internal,
+# as all of an audit is.
+#
+# No row is anybody's, so that there is nothing to link and no error of a record. What people can
+# lose is what the table tells of those that it was made of, beyond what it tells of others: the
+# mechanism is run once more, on the records without a control group, with noise that is never
+# released, and attacks on both are compared.
+
+
+Remake = Callable[[Read], pa.Table]
+
+
+def audit_synthetic(
+    compared: Compared,
+    before: Counting,
+    after: Counting,
+    *,
+    remake: Remake,
+    streams: Streams,
+    progress: Callable[[str], None],
+) -> dict[str, Any]:
+    """Every figure of a synthetic table, as evidence keeps it. `remake`: a table like it, of other records."""
+    policy = compared.policy
+    progress("measuring utility")
+    few = draw_attacked(compared, streams)
+    figures = measure_counted(compared, few, before, after)
+    figures["structure"] = _measure_structure(few, before, after, streams)
+    if policy.audit.groups:
+        figures["subgroups"] = {name: measure_by_group(few, name) for name in policy.audit.groups}
+    figures |= measure_rules(few)
+    if compared.originals >= LEAST_ATTACKED:
+        progress("attacking a table made without a control group")
+        figures |= attack_without_control(compared, remake, streams, among=before.records)
+    progress("training models")
+    return round_figures({**figures, **train_models(few, streams)})
+
+
+def _measure_structure(compared: Compared, before: Counting, after: Counting, streams: Streams) -> dict[str, Any]:
+    """How far the tables of one, two and three columns are from the original ones, beside those of records drawn anew."""
+    columns = pick_synthetic(compared.policy.columns)
+    nominal = [name for name in before.encoders if isinstance(columns[name], ListedColumn)]
+    random = make_random(take_secret(streams("tables of columns")))
+    sizes = {name: encoder.size for name, encoder in before.encoders.items()}
+    return {
+        **measure_structure(sizes, before, after, nominal, random),
+        "group_means": _measure_group_means(compared, streams),
+    }
+
+
+def _measure_group_means(compared: Compared, streams: Streams) -> dict[str, Any] | None:
+    """Of every column of numbers by every column of categories."""
+    policy = compared.policy
+    anew = drawn_positions(compared.originals, streams("means of groups"))
+    labels = {
+        name: Grouping.of(compared.original(name), compared.released.column(name), anew)
+        for name in policy.released_columns
+        if name not in policy.noise_columns
+    }
+
+    def read(name: str, column: NoiseColumn) -> tuple[Numbers, Numbers]:
+        before, after = (side.to_numpy() for side in (compared.original(name), compared.released.column(name)))
+        return without_reasons(column, before), without_reasons(column, after)
+
+    numbers = ((name, read(name, column)) for name, column in policy.noise_columns.items())
+    return measure_group_means(labels, numbers, anew)
+
+
+def attack_without_control(compared: Compared, remake: Remake, streams: Streams, *, among: int) -> dict[str, Any]:
+    """Attacks on people that a table was made of, and on people that it was made without, among so many. Of more than
+    `ATTACKED_SAMPLE` records a table that is made of so many of them is attacked, as if there were no others: who is left out
+    of it is in no row."""
+    count = compared.originals
+    places = shuffled_first(count, min(count, ATTACKED_SAMPLE), streams("control group"))
+    size = min(INFERRED, len(places) // 3)
+    kept = np.sort(places[size:])
+    try:
+        made = remake(compared.read_few(kept))
+    except InvalidArgument:  # this draw left no row that may occur, as a release's own may: there is nothing to attack
+        return {"attacks": [], "inference": {}}
+    rows, people = made.num_rows, np.append(np.arange(size, 2 * size), np.arange(size))  # in `places`
+    columns: list[AttackedColumn] = []
+    for name, column in compared.policy.released_columns.items():
+        before, after = take_few(compared.original(name), places), made.column(name)
+        if isinstance(column, NoiseColumn):  # on its grid, or nobody would ever be alike
+            original, released = column.coded_grid.snap(before.to_numpy()), after.to_numpy()
+        else:
+            original, released = encode_entries([before, after])
+        padded = np.append(released, original[people])
+        columns.append(AttackedColumn(name, original, padded, np.append(np.zeros(rows, dtype=np.intp), people)))
+    table = Attacked(tuple(columns))
+    place = np.arange(rows + 2 * size, dtype=np.intp)
+    drawn = People(place[rows : rows + size], place[rows + size :], place[:rows])
+    attacks: list[Attack] = list(single_out_beside(table, drawn, stream=streams("single out")))
+    by_column: dict[str, Any] = {}
+    if len(columns) > 1:
+        inference = infer(table, stream=streams("infer"), people=drawn, among=len(places))  # `table` has people, too
+        attacks.append(inference.overall)
+        by_column = {column.name: asdict(one) for column, one in zip(columns, inference.columns, strict=True)}
+    closest = asdict(find_closest(table, drawn))
+    near = asdict(find_near_rows(table, drawn, **_pick_known(compared.policy)))
+    sampled = {"attacked_sample": {"tried": len(places), "among": among}} if len(places) < among else {}
+    found = {"attacks": [asdict(attack) for attack in attacks], "inference": by_column, "closest": closest, "nearest": near}
+    return found | sampled
+
+
+def _pick_known(policy: Policy) -> dict[str, tuple[str, ...]]:
+    """What somebody knows of a person, and what they would like to: quasi-identifiers and all other columns, none where every
+    column is a quasi-identifier. Where none is, every column in turn, with all others known."""
+    names = tuple(policy.released_columns)
+    quasi = tuple(name for name in names if policy.columns[name].role == "quasi")
+    return {"known": quasi or names, "secrets": tuple(name for name in names if name not in quasi)}

@@ -1,0 +1,313 @@
+"""What became of each column: errors, distances, shares of declared atoms.
+
+What becomes of a column's distribution: how many records share each declared atom, and how far the values lie apart as a
+whole. Expected from simulated noise before anything is charged, and measured afterwards. Confidential, like every figure here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from release_pipeline.audit.compared import Compared
+from release_pipeline.mechanisms.basis.grid import Grid
+from release_pipeline.mechanisms.basis.tally import Tally
+from release_pipeline.mechanisms.basis.utility import (
+    BEYOND,
+    choose_places,
+    column_error,
+    compare_ranks,
+    correlation_matrix,
+    covariance_matrix,
+    describe_spread,
+    find_distance,
+    find_gap,
+    rank_correlation_matrix,
+    share_at,
+    share_at_most,
+    share_of_many,
+    sse_paper,
+    variance_of,
+)
+from release_pipeline.policy.kinds import NoiseColumn
+from release_pipeline.rows.counted import Counting
+
+Numbers = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedShape:
+    """Means over simulated noise: `atom_share`, the largest difference of a share at an atom (None without atoms), `ks`, and the
+    share at each atom."""
+
+    atom_share: float | None
+    ks: float
+    at_atoms: tuple[float, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As evidence keeps it."""
+        return asdict(self) | {"at_atoms": list(self.at_atoms)}
+
+
+def summarise_shapes(column: Tally, simulated: Iterable[Tally], points: npt.NDArray[Any]) -> ExpectedShape:
+    """What simulated releases leave of the distribution of a column. `points`: the atoms and the reasons for no value."""
+    original, gaps, shares = share_at(column, points), list[float](), list[Numbers]()
+    for released in simulated:
+        gaps.append(find_gap(column, released))
+        shares.append(share_at(released, points))
+    differences = [float(np.max(np.abs(share - original))) for share in shares] if len(points) else []
+    return ExpectedShape(
+        atom_share=float(np.mean(differences)) if differences else None,
+        ks=float(np.mean(gaps)),
+        at_atoms=tuple(np.mean(shares, axis=0).tolist()) if len(points) else (),
+    )
+
+
+def measure_atoms(column: NoiseColumn, before: Tally, after: Tally) -> dict[str, list[float | None]]:
+    """The share of records at each atom, as it was on the declared grid and as it is released; of the original none that tells
+    of fewer than ten records."""
+    points = list_points(column)
+    shares = share_at(before, points)
+    return {"original": _hide(shares.tolist(), find_few(before, points)), "released": share_at(after, points).tolist()}
+
+
+def find_few(column: Tally, points: Numbers) -> npt.NDArray[np.bool_]:
+    """Which points fewer than ten records have, or all but fewer than ten: their share would tell of single persons."""
+    counts, records = column.count_up_to(points) - column.count_below(points), len(column)
+    return (counts > 0) & (counts < records) & (np.minimum(counts, records - counts) < BEYOND)
+
+
+def _hide(shares: Sequence[float | None], few: npt.NDArray[np.bool_]) -> list[float | None]:
+    return [None if hidden else share for share, hidden in zip(shares, few.tolist(), strict=True)]
+
+
+def list_points(column: NoiseColumn) -> Numbers:
+    """The values and the reasons for none whose share of the records is looked at, ascending."""
+    return np.append(place_atoms(column.exact_grid, column.exact_atoms), column.reason_points)
+
+
+def lie_on_grid(grid: Grid, values: Numbers) -> bool:
+    """Whether every value is a point of the grid inside the domain."""
+    return np.array_equal(values, grid.snap(values))
+
+
+def place_atoms(grid: Grid, atoms: Sequence[int]) -> Numbers:
+    """The values of atoms in grid units."""
+    return grid.restore(np.array(atoms, dtype=np.float64))
+
+
+# The closed formulas of an audit, column by column: errors, distances of distributions, moments,
+# and links between columns.
+#
+# No more than two columns of either table lie in memory at once, where they are large: links
+# between columns read them anew.
+
+
+HELD = 32 << 20  # bytes of columns that are held together
+
+Flags = npt.NDArray[np.bool_]
+FIGURES = ("error", "absolute_error", "ks", "wasserstein", "spread", "curves")  # of every column
+
+
+@dataclass(frozen=True, slots=True)
+class _OneByOne(Sequence[Numbers]):
+    """Columns that are read when they are asked for."""
+
+    names: Sequence[str]
+    get: Callable[[str], Numbers]
+
+    @overload
+    def __getitem__(self, place: int) -> Numbers: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Numbers]: ...
+    def __getitem__(self, place: int | slice) -> Numbers | Sequence[Numbers]:
+        if isinstance(place, slice):
+            return _OneByOne(self.names[place], self.get)
+        return self.get(self.names[place])
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+@np.errstate(over="ignore", invalid="ignore")  # of values as they came, however far out, there may be no sum
+def measure_columns(compared: Compared) -> dict[str, Any]:
+    """Errors record by record and the Kolmogorov-Smirnov distance, which are the method's and so against what it saw; and against
+    the original as it came, how far distributions moved, moments, and links between columns."""
+    names = list(compared.policy.noise_columns)
+    figures = {name: _measure_column(compared, name) for name in names}
+    return {**by_figure(figures), **(_measure_links(compared, names) if names else {})}
+
+
+def measure_counted(compared: Compared, few: Compared, before: Counting, after: Counting) -> dict[str, Any]:
+    """The same of synthetic rows, by counts of all records and rows, and so against what the method saw. `few`: those that links
+    between columns are measured in."""
+    figures: dict[str, dict[str, Any]] = {}
+    for place, name in enumerate(before.encoders):
+        if (column := compared.policy.noise_columns.get(name)) is not None:
+            tallies = (side.tally(place) for side in (before, after))
+            sides = [Tally(column.coded_grid.values_of(tally.entries), tally.ends) for tally in tallies]
+            one, other = (pick_tally(column, side) for side in sides)
+            values = describe_values(one, other)
+            errors = {"error": compare_ranks(one, other), "absolute_error": values["wasserstein"]}
+            figures[name] = {**errors, **describe_change(column, *sides), **values}
+    return {**by_figure(figures), **(_measure_links(few, list(figures)) if figures else {})}
+
+
+def by_figure(figures: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Figures of columns, by the figure first; all that every column has, and those at atoms where some have them."""
+    found: dict[str, dict[str, Any]] = {name: {} for name in FIGURES}
+    for column, own in figures.items():
+        for name, figure in own.items():
+            found.setdefault(name, {})[column] = figure
+    return found
+
+
+def _measure_column(compared: Compared, name: str) -> dict[str, Any]:
+    column = compared.policy.noise_columns[name]
+    came: Numbers = compared.original(name).to_numpy()
+    released: Numbers = compared.released.column(name).to_numpy()
+    seen = compared.seen(name)  # what the distance was expected of; reasons for no value are entries, too
+    before, after = Tally.of(seen), Tally.of(released)
+    values = pick_tally(column, before) if np.array_equal(came, seen) else Tally.of(_values(column, came))
+    found = {**describe_change(column, before, after), **describe_values(values, pick_tally(column, after))}
+    x, y = compare_values(column, seen[compared.own], released, is_nobodys=compared.is_nobodys)
+    found["error"] = column_error(x, y, variance=variance_of(_values(column, seen)))
+    found["absolute_error"] = float(np.mean(np.abs(x - y)))
+    return found
+
+
+def describe_change(column: NoiseColumn, before: Tally, after: Tally) -> dict[str, Any]:
+    """How a column's distribution changed from what the method saw: as a whole, and at the values that readers count."""
+    found: dict[str, Any] = {"ks": find_gap(before, after)}
+    if column.atoms or column.reasons:
+        found["atoms"] = measure_atoms(column, before, after)
+    return found
+
+
+def describe_values(before: Tally, after: Tally) -> dict[str, Any]:
+    """How far apart the values lie, both in numbers and as curves."""
+    moved = find_distance(before, after)
+    places = choose_places(after)
+    shares = {"original": share_of_many(before, places), "released": share_at_most(after, places).tolist()}
+    return {
+        "wasserstein": moved if np.isfinite(moved) else float(np.finfo(np.float64).max),  # of what no float has the sum
+        "spread": {"original": asdict(describe_spread(before)), "released": asdict(describe_spread(after))},
+        "curves": {"places": places.tolist(), **shares},
+    }
+
+
+def pick_tally(column: NoiseColumn, numbers: Tally) -> Tally:
+    """Those that are values, and not reasons to have none; all where none is."""
+    values = Tally.of_counts(numbers.entries, np.where(column.find_reasons(numbers.entries) < 0, numbers.counts, 0))
+    return values if len(values) else numbers
+
+
+def _measure_links(compared: Compared, names: list[str]) -> dict[str, Any]:
+    """Links between columns, of the records that have a value in all of them; all where none has."""
+    columns, own = compared.policy.noise_columns, compared.own
+    coded = [name for name in names if columns[name].reasons]
+    kept = np.zeros(compared.originals, dtype=np.bool_)
+    kept[own] = True
+
+    def have_values(get: Callable[[str], Numbers], there: Flags) -> Flags:
+        """Who of these has a value in all columns."""
+        for name in coded:
+            there = there & (columns[name].find_reasons(get(name)) < 0)
+        return there
+
+    def pick_columns(get: Callable[[str], Numbers], there: Flags, among: Flags) -> Sequence[Numbers]:
+        """The columns of the first, or where these are nobody of the others: held where they are small, else read one by one."""
+        use = there if there.any() else among
+        few = _OneByOne(names, get if use.all() else lambda name: get(name)[use])
+        return list(few) if 8 * len(own) * len(names) <= HELD else few
+
+    def came(name: str) -> Numbers:
+        return compared.original(name).to_numpy()
+
+    def masked(name: str) -> Numbers:
+        return compared.released.column(name).to_numpy()
+
+    def seen(name: str) -> Numbers:
+        return compared.seen(name)[own]
+
+    everybody = np.ones(len(own), dtype=np.bool_)
+    released = pick_columns(masked, have_values(masked, everybody), everybody)
+    sides = {"original": pick_columns(came, have_values(came, kept), kept), "released": released}
+    linked = {side: correlation_matrix(covariance_matrix(columns)).tolist() for side, columns in sides.items()}
+    if compared.is_nobodys:  # each table by itself: heavy tails do not decide correlations of ranks, as they do the others
+        sides = {"original": pick_columns(seen, have_values(seen, everybody), everybody), "released": released}
+        ranked = {side: rank_correlation_matrix(numbers).tolist() for side, numbers in sides.items()}
+        more: dict[str, Any] = {"rank_correlations": {"names": names, **ranked}}
+    else:
+        there = have_values(masked, have_values(seen, everybody))
+        before, after = (pick_columns(get, there, everybody) for get in (seen, masked))
+        more = {"sse_paper": sse_paper(before, after)}
+    return {**more, "correlations": {"names": names, **linked}}
+
+
+def _values(column: NoiseColumn, numbers: Numbers) -> Numbers:
+    """Those that are values; all where none is."""
+    found = pick_values(column, numbers)
+    return found if len(found) else numbers
+
+
+def pick_values(column: NoiseColumn, numbers: Numbers) -> Numbers:
+    """Those that are values, and not reasons to have none."""
+    return numbers[column.find_reasons(numbers) < 0] if column.reasons else numbers
+
+
+def compare_values(column: NoiseColumn, before: Numbers, after: Numbers, *, is_nobodys: bool) -> tuple[Numbers, Numbers]:
+    """What errors of a column are of: records that have a value before and after, or values of equal ranks, where released ones
+    are nobody's."""
+    if not is_nobodys:
+        return with_values(column, before, after)
+    released = _values(column, after)
+    return match_ranks(_values(column, before), released), released
+
+
+def with_values(column: NoiseColumn, before: Numbers, after: Numbers) -> tuple[Numbers, Numbers]:
+    """The records that have a value in both tables of one column; all where none has."""
+    if not column.reasons:
+        return before, after
+    there = (column.find_reasons(before) < 0) & (column.find_reasons(after) < 0)
+    return (before[there], after[there]) if there.any() else (before, after)
+
+
+def match_ranks(before: Numbers, after: Numbers) -> Numbers:
+    """For each released value the original one of its rank, where nobody knows more of whose it is."""
+    places = (np.arange(len(after)) + 0.5) * (len(before) / max(len(after), 1))
+    matched = np.empty(len(after))
+    matched[np.argsort(after, kind="stable")] = np.sort(before)[places.astype(np.int64)]
+    return matched
+
+
+# Where a figure of one more release should be, in 99 of 100 cases, by those of simulated ones.
+
+
+SURE = 0.995  # each end of 99%
+LEAST_TRIED = 1e-12  # of figures whose logarithm is taken
+_LARGEST = 700.0  # whose exponential a float holds
+
+
+def predict(found: npt.NDArray[np.float64], *, positive: bool, widened: float = 1.0) -> tuple[float, float]:
+    """The prediction interval of Student's t for one more figure like these, two or more; for the logarithm of figures that are
+    never below 0. `widened`: how many times further the ends are from the middle."""
+    use_logs = positive and float(found.min()) > LEAST_TRIED
+    values = np.log(found) if use_logs else found
+    reach = widened * quantile_of_t(len(found) - 1) * float(np.std(values, ddof=1)) * math.sqrt(1 + 1 / len(found))
+    low, high = float(np.mean(values)) - reach, float(np.mean(values)) + reach
+    if use_logs:
+        return math.exp(low), math.exp(min(high, _LARGEST))
+    return max(low, 0.0) if positive else low, high
+
+
+def quantile_of_t(freedom: int) -> float:
+    """The point that Student's t with so many degrees of freedom exceeds once in 200."""
+    import scipy.special  # 0.1 s to import: only where it is used
+
+    return float(scipy.special.stdtrit(freedom, SURE))

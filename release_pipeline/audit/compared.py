@@ -1,0 +1,145 @@
+"""A released table beside the records that it was made of, column by column: what an audit measures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from release_pipeline.mechanisms.basis.samples import risk_in_population, weighted_mean, weighted_quantiles
+from release_pipeline.mechanisms.clusters.hierarchy import group_by
+from release_pipeline.policy import Policy
+from release_pipeline.rows.columns import (
+    AnyTable,
+    Read,
+    encode_entries,
+    needed_for,
+    read_weights,
+    select_cells,
+    take_few,
+    take_rows,
+)
+
+Numbers = npt.NDArray[np.float64]
+Places: TypeAlias = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A released table, and of the records that it was made of the columns that it has. `own[i]` is the original of released
+    record i. `everybody`: the released quasi-identifiers of all records, suppressed ones too, as somebody would see them who
+    knows how they were coarsened. `is_nobodys`: released rows are synthetic, or their values swapped, so that errors are of
+    ranks; of synthetic ones `own` is any order, shorter where the records are a sample, of swapped ones it says whose kept
+    entries a row has. `classes`: of each record the class that shares the labels of generalised columns, -1 for none; None
+    without such columns. `owners`: where values are swapped, by column whose value each row has, -1 of a record that is not
+    among these."""
+
+    policy: Policy
+    read: Read
+    released: AnyTable
+    own: Places
+    everybody: AnyTable
+    is_nobodys: bool = False
+    classes: npt.NDArray[np.int64] | None = None
+    owners: Mapping[str, Places] | None = None
+
+    @property
+    def originals(self) -> int:
+        """How many records the release was made of."""
+        return len(self.original(next(iter(self.policy.noise_columns or self.policy.released_columns))))
+
+    def original(self, name: str) -> pa.ChunkedArray:
+        """A column of all records."""
+        return self.read("records", [name]).column(name)
+
+    def seen(self, name: str) -> Numbers:
+        """A noise column of all records as the method saw it: in its domain and on its grid."""
+        return self.policy.noise_columns[name].coded_grid.snap(self.original(name).to_numpy())
+
+    def weights(self, name: str) -> Numbers:
+        """The weights of all records as the method saw them: a masked one in its domain, where none is negative."""
+        return self.seen(name) if name in self.policy.noise_columns else read_weights(self.original(name))
+
+    def of_released(self, name: str) -> pa.ChunkedArray:
+        """A column of the records that were released, in the order of the released ones. Of a generalised column the label that
+        the record got: that is what somebody who knows the hierarchy makes of the true value."""
+        if name in self.policy.generalised_columns:
+            return self.released.column(name)
+        return self.original(name).take(pa.array(self.own))
+
+    def seen_of_released(self, name: str) -> pa.ChunkedArray:
+        """The same, with numbers as the method saw them: whoever knows a true value makes that of it to compare it with the
+        release, since domain and grid are public, so that one far out, or finer than the grid, hides nobody."""
+        is_masked = name in self.policy.noise_columns
+        return pa.chunked_array([self.seen(name)[self.own]]) if is_masked else self.of_released(name)
+
+    def read_few(self, originals: Places) -> Read:
+        """What reads some records as if there were no others, each column once."""
+        kept: dict[str, pa.ChunkedArray] = {}
+
+        def read(table: str, columns: Sequence[str] | None, *, where: tuple[str, str] | None = None) -> pa.Table:
+            wanted = list(self.policy.released_columns) if columns is None else columns
+            needed = needed_for(wanted, where)
+            for name in needed:
+                if name not in kept:
+                    kept[name] = take_few(self.read(table, [name]).column(name), originals)
+            return select_cells(pa.table({name: kept[name] for name in needed}), wanted, where)
+
+        return read
+
+    def among(self, rows: Places) -> Compared:
+        """The same of some released rows and their own originals, as if there were no others."""
+        own = np.arange(len(rows), dtype=np.intp)
+        originals = self.own[rows] if len(self.own) == self.released.num_rows else self.own[: len(rows)]  # a sample already
+        classes = None if self.classes is None else self.classes[originals]
+        owners = None
+        if self.owners is not None:
+            place = np.full(self.originals, -1, dtype=np.intp)
+            place[originals] = own
+            owners = {name: place[of_rows[rows]] for name, of_rows in self.owners.items()}
+        read = self.read_few(originals)
+        few_rows = take_rows(self.released, list(self.policy.released_columns), rows)
+        return replace(self, read=read, released=few_rows, own=own, classes=classes, owners=owners)
+
+
+# Records that stand for others: what becomes of weighted figures, and how many of who is alone in
+# the sample are alone in the population. Weights are those of the records; a released table is
+# weighted by its own, as an analyst would.
+
+SHARES = (0.25, 0.5, 0.75)
+
+
+def measure_sample(
+    name: str,
+    columns: Iterable[tuple[str, Iterable[tuple[Numbers, Numbers]]]],
+    quasi: Iterable[pa.ChunkedArray],
+    weights: Numbers,
+) -> dict[str, Any]:
+    """`columns`: of each masked column values and weights, of the original and of the released table, looked at one after the
+    other. `quasi`: the released quasi-identifiers, record by record with the `weights` of their originals."""
+    found: dict[str, Any] = {"weight": name, "weighted": {}}
+    for column, sides in columns:
+        found["weighted"][column] = {
+            side: _describe(*values) for side, values in zip(("original", "released"), sides, strict=True)
+        }
+    rest = iter(quasi)
+    first = next(rest, None)
+    if first is not None and len(weights):
+        group = group_by(encode_entries([column])[0] for column in chain([first], rest))
+        found["population"] = {"records": len(weights), **asdict(risk_in_population(group, weights))}
+    return found
+
+
+def _describe(values: Numbers, weights: Numbers) -> dict[str, float | None]:
+    """Mean and quartiles, with weights and the mean without."""
+    known = np.isfinite(weights)
+    values, weights = values[known], weights[known]
+    if not len(values) or weights.sum() == 0:
+        return {"mean": None, "plain": None, "low": None, "median": None, "high": None}
+    low, median, high = weighted_quantiles(values, weights, SHARES)
+    return {"mean": weighted_mean(values, weights), "plain": float(values.mean()), "low": low, "median": median, "high": high}

@@ -1,0 +1,217 @@
+"""What is about to be published, looked at once more, with nothing but the policy beside it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute
+
+from release_pipeline.audit.columns import lie_on_grid
+from release_pipeline.mechanisms.basis.dates import DATE, Clock
+from release_pipeline.policy import Policy
+from release_pipeline.policy.file.published import labels_of
+from release_pipeline.policy.kinds import ListedColumn, MissingCategory, NoiseColumn, pick
+from release_pipeline.policy.kinds.base import SUPPRESSED, CodedColumn, LabelledColumn, reason_column
+from release_pipeline.rows.columns import AnyTable, ColumnTable, cut_table, load_table
+from release_pipeline.rows.suppress import recompute
+
+_compute: Any = pyarrow.compute  # its functions are made at run time
+
+
+def spell_out(table: pa.Table, policy: Policy) -> pa.Table:
+    """A released table as it is published: no value where an entry stands for a reason to have none, and the reason in a column
+    of its own behind it; and what is made of it."""
+    columns: dict[str, Any] = {}
+    for name, column in policy.released_columns.items():
+        columns[name] = table.column(name).combine_chunks()
+        if isinstance(column, CodedColumn) and column.reasons:
+            reasons = _name_reasons(column, columns[name])
+            columns[name] = _compute.if_else(reasons.is_valid(), pa.scalar(None, columns[name].type), columns[name])
+            columns[reason_column(name)] = reasons
+        if isinstance(column, NoiseColumn) and column.clock is not None:
+            columns[name] = show_moments(columns[name], column.clock)
+    columns |= recompute(pa.table(columns), policy) if policy.recomputed_columns else {}
+    return pa.table({name: columns[name] for name in policy.published_columns if name in columns})
+
+
+def show_moments(numbers: Any, clock: Clock) -> Any:
+    """Numbers of units as the dates or times that they stand for, each at the nearest whole one."""
+    moments = clock.restore(np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64))
+    return pa.array(moments).cast(type_of_moments(clock))
+
+
+def type_of_moments(clock: Clock) -> Any:
+    """The type of a published column of dates or times."""
+    return pa.date32() if clock.type == DATE else pa.timestamp("ms")
+
+
+def _read_numbers(column: NoiseColumn, published: Any) -> npt.NDArray[np.float64]:
+    """The numbers of a published column; NaN where there is none."""
+    if column.clock is None:
+        return published.to_numpy()
+    return column.clock.count(published.cast(pa.timestamp("s")).to_numpy(zero_copy_only=False))
+
+
+def label_table(table: pa.Table, policy: Policy) -> pa.Table:
+    """A published table with the labels of its policy, for Parquet: `label` and `labels` (JSON) are metadata of each column that
+    has some, and all of them those of the table in the place where pandas looks for `attrs`. Without any it is as it was."""
+    known: dict[str, dict[str, Any]] = {}
+    for name, column in pick(policy.columns, LabelledColumn).items():
+        label, labels = column.label, dict(labels_of(column))
+        if (label is not None or labels) and name in table.column_names:
+            known[name] = {**({} if label is None else {"label": label}), **({"labels": labels} if labels else {})}
+    if not known:
+        return table
+    fields = [
+        field.with_metadata({key: said if isinstance(said, str) else _to_json(said) for key, said in known[field.name].items()})
+        if field.name in known
+        else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields, metadata={"PANDAS_ATTRS": _to_json({"columns": known})}))
+
+
+def _to_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def read_back(table: AnyTable, policy: Policy) -> ColumnTable:
+    """A published table as it was before `spell_out`, column by column; kept columns may be texts."""
+    names = tuple(policy.released_columns)
+    return ColumnTable(names, table.num_rows, lambda name: _read_column_back(table, name, policy.released_columns[name]))
+
+
+def _read_column_back(table: AnyTable, name: str, column: object) -> Any:
+    found = table.column(name).combine_chunks()
+    timed = column if isinstance(column, NoiseColumn) and column.clock is not None else None
+    if isinstance(column, CodedColumn) and column.reasons:
+        entries = _entries_of(column)
+        known = pa.array(list(entries), pa.string())
+        places = _compute.index_in(table.column(reason_column(name)).combine_chunks(), value_set=known)
+        texts = isinstance(column, ListedColumn)
+        if timed is not None:
+            found = pa.array(_read_numbers(timed, found), from_pandas=True)
+        back = pa.array(list(entries.values()), pa.string() if texts else pa.float64()).take(places)
+        return _compute.coalesce(found.cast(back.type), back)
+    return found if timed is None else pa.array(_read_numbers(timed, found))
+
+
+def _entries_of(column: CodedColumn) -> dict[str, Any]:
+    """What stands for each reason within the pipeline; the first, where several codes have the same."""
+    if isinstance(column, NoiseColumn):
+        return dict(zip(column.reasons, column.reason_points, strict=True))
+    known = column.reason_of if isinstance(column, ListedColumn) else {}
+    return {reason: entry for entry, reason in reversed(known.items())}
+
+
+def _name_reasons(column: CodedColumn, entries: Any) -> Any:
+    """Why each entry is no value; nothing where it is one."""
+    if isinstance(column, NoiseColumn):
+        places = column.find_reasons(entries.to_numpy(False))
+        return pa.array(column.reasons, pa.string()).take(pa.array(places, mask=places < 0))
+    if not isinstance(column, ListedColumn):
+        return pa.nulls(len(entries), pa.string())
+    texts = entries.cast(pa.string())
+    known = pa.array(list(column.reason_of), pa.string())
+    found = pa.array(list(column.reason_of.values()), pa.string()).take(_compute.index_in(texts, value_set=known))
+    return _compute.if_else(texts.is_null(), SUPPRESSED, found)
+
+
+def check_released(table: AnyTable, policy: Policy, *, rows: int) -> Iterator[str]:
+    """What a released table has that its policy does not let out, in words; `rows` is how many records it was said to have.
+    Looked at column by column."""
+    names = list(policy.published_columns)
+    if list(table.column_names) != names:
+        yield "The data have other columns than the policy releases."
+        return
+    if policy.recomputed_columns:
+        yield from _check_recomputed(load_table(table), policy)
+    if table.num_rows != rows:
+        yield f"The data have {table.num_rows:,} records, and {rows:,} were recorded."
+    for name, column in policy.noise_columns.items():
+        parts = cut_table(table, [name, reason_column(name)] if column.reasons else [name])
+        yield from _once(_check_numbers(part, name, column, policy) for part in parts)
+    for name, column in policy.listed_columns.items():
+        parts = cut_table(table, [name, reason_column(name)] if column.reasons else [name])
+        yield from _once(_check_listed(part, name, column) for part in parts)
+    for name, column in policy.generalised_columns.items():
+        labels = {label for part in cut_table(table, [name]) for label in part.column(name).unique().to_pylist()}
+        if not all(label is not None and column.may_release(label) for label in labels):
+            yield f"Column {name} has labels that its hierarchy does not have."
+    quasi, below = policy.released_quasi, policy.groups_below
+    quasi = [name for name in table.column_names if name in {*quasi, *map(reason_column, quasi)}]
+    if below and quasi and _find_smallest(table, quasi) < below:
+        yield f"There are groups of released quasi-identifiers below {below}."
+
+
+def _once(found: Iterator[Iterator[str]]) -> Iterator[str]:
+    """What was found of any part, each once."""
+    yield from dict.fromkeys(words for of_part in found for words in of_part)
+
+
+def _find_smallest(table: AnyTable, quasi: Sequence[str]) -> int:
+    """How many records the smallest group has; of no records as many as anybody may ask for."""
+    groups: pa.Table | None = None
+    for part in cut_table(table, quasi):
+        counted = part.group_by(quasi, use_threads=False).aggregate([([], "count_all")])
+        both = counted if groups is None else pa.concat_tables([groups, counted])
+        added = both.group_by(quasi, use_threads=False).aggregate([("count_all", "sum")])
+        groups = added.rename_columns([*quasi, "count_all"])
+    return sys.maxsize if groups is None or not groups.num_rows else int(groups.column("count_all").to_numpy().min())
+
+
+def _check_listed(table: pa.Table, name: str, column: ListedColumn) -> Iterator[str]:
+    """Of a column whose entries are listed."""
+    if column.reasons:
+        yield from _check_reasons(table, name, (*column.reasons, SUPPRESSED))
+    known = {str(value) for value in _entries(column)} | {None}
+    if not {None if value is None else str(value) for value in table.column(name).unique().to_pylist()} <= known:
+        yield f"Column {name} has values that are not declared."
+
+
+def _check_numbers(table: pa.Table, name: str, column: NoiseColumn, policy: Policy) -> Iterator[str]:
+    """Of a masked column."""
+    published = table.column(name)
+    if column.clock is not None and published.type != type_of_moments(column.clock):
+        yield f"Column {name} is of another type than {column.clock.type}."
+        return
+    values = _read_numbers(column, published)  # a missing one becomes NaN, which is in no domain
+    del published
+    if column.reasons:
+        yield from _check_reasons(table, name, column.reasons)
+        values = values[~np.isnan(values)]
+    low, high = (float(edge) for edge in column.domain)
+    if not policy.clamps:
+        if not np.isfinite(values).all():
+            yield f"Column {name} has values that are missing or infinite."
+    elif not ((values >= low) & (values <= high)).all():
+        yield f"Column {name} has values outside its domain."
+    elif policy.lies_on_grid and not lie_on_grid(column.exact_grid, values):
+        yield f"Column {name} has values off its grid."
+
+
+def _check_recomputed(table: pa.Table, policy: Policy) -> Iterator[str]:
+    """What is made of the published columns is what they make."""
+    for name, column in recompute(table, policy).items():
+        if not table.column(name).combine_chunks().equals(column):
+            yield f"Column {name} is not what the columns make that it is made of."
+
+
+def _check_reasons(table: pa.Table, name: str, known: Sequence[str]) -> Iterator[str]:
+    """Every cell has a value or a declared reason for none."""
+    reasons = table.column(reason_column(name))
+    if not set(reasons.unique().to_pylist()) <= {*known, None}:
+        yield f"Column {name} has reasons for no value that are not declared."
+    if not _compute.all(_compute.xor(table.column(name).is_valid(), reasons.is_valid())).as_py():
+        yield f"Column {name} has cells with neither a value nor a reason, or with both."
+
+
+def _entries(column: ListedColumn) -> list[object]:
+    missing = column.missing
+    return [*column.values, *([missing.category] if isinstance(missing, MissingCategory) else [])]

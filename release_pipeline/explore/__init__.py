@@ -1,0 +1,1 @@
+"""Choosing a method and its setting before anything is spent, and drafting a policy."""

@@ -1,0 +1,398 @@
+"""Settings that were tried, as one table for the terminal, made of the document that `explore --json` prints."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from pathlib import Path
+from typing import Any
+
+from release_pipeline.errors import PolicyInvalid, WrongUsage
+from release_pipeline.explore.data import Asked, Data, read_data
+from release_pipeline.explore.document import (
+    ExploreDocument,
+    RefusedView,
+    Target,
+    count_draws,
+    count_sequences,
+    find_met,
+    read_target,
+    view_setting,
+)
+from release_pipeline.explore.simulating import FEWEST, Bench, Refused, Tried, Written, try_settings
+from release_pipeline.ledger.policies import read_caps
+from release_pipeline.masking.simulation import LINKED
+from release_pipeline.mechanisms.basis.figures import count_of, format_number, format_share, percent
+from release_pipeline.mechanisms.catalogue import METHODS
+from release_pipeline.pipeline.cap import HeadroomView, read_headrooms, view_headroom
+from release_pipeline.pipeline.check import check_policy
+from release_pipeline.policy import Policy
+from release_pipeline.policy.documents import to_json
+from release_pipeline.policy.plans.settings import Axes, Changed, Setting, Strength, find_best, list_settings, write_setting
+from release_pipeline.policy.values.formats import ask_for_near, decimal_text
+from release_pipeline.sentences import EXPLORE
+from release_pipeline.store.site import Site, find_site
+
+Plain = Mapping[str, Any]  # of a document, as a script reads it
+Draw = Callable[[Sequence[Sequence[str]]], Iterable[str]]  # a table of rows, the head first, as lines
+SHOWN = 12  # settings in the terminal, where not all are asked for
+MOST_COLUMNS = 6  # whose errors have a column of their own in the terminal
+DIGITS = 2
+_AMOUNT_DIGITS, _LONG_AMOUNT = 4, re.compile(r"(?<![\d.])\d+\.\d{7,}(?!\d)")  # of rho, and of the epsilon that it is
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table in words: the heads of its columns, and the cells of each setting. `is_best`: whether
+    no other beats it."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    is_best: tuple[bool, ...]
+
+
+def tabulate(document: Plain) -> Table:
+    """Every setting that was tried in a row: what it claims, how near to the records it is, who is
+    linked, what is left to spend."""
+    settings: Sequence[Plain] = document["settings"]
+    heads = EXPLORE.read_section("head")
+    is_best = _find_best(settings)
+    names = document["columns"] if len(document["columns"]) <= MOST_COLUMNS else ()
+    parts: dict[str, Callable[[Plain], str]] = {
+        heads["number"]: lambda one: str(one["number"]),
+        heads["setting"]: lambda one: one["words"] + (EXPLORE("mark.own") if one["number"] == 1 else ""),
+        heads["claims"]: describe_claim,
+    }
+    for name in names:
+        parts[EXPLORE("column.error", column=name)] = lambda one, name=name: say_range(one["columns"][name]["error"])
+    if not names:
+        parts[heads["error"]] = lambda one: say_range(one["error"])
+    if any(one["correlation"]["middle"] is not None for one in settings):
+        parts[heads["correlations"]] = lambda one: say_range(one["correlation"])
+    parts[heads["linked"]] = describe_linkage
+    parts[heads["after"]] = lambda one: describe_ledger(one["ledger"])
+    if document["targets"]:
+        parts[heads["meets"]] = lambda one: EXPLORE("cell.meets", meets=one["meets"], draws=one["draws"])
+    rows = tuple(tuple(write(one) for write in parts.values()) for one in settings)
+    return Table(tuple(parts), rows, tuple(is_best))
+
+
+def describe_exploration(document: Plain, *, every: bool, draw: Draw | None = None) -> Iterator[str]:
+    """The document in lines for a person; the policy's own setting and the best, or every one.
+    `draw` draws the table in another way."""
+    yield EXPLORE("line.tried", policy=document["policy"], words=document["on_words"], rows=count_of(document["rows"], "record"))
+    yield from (EXPLORE("line.note", words=words) for words in document["warnings"])
+    yield from describe_met(document)
+    table = tabulate(document)
+    shown = list(range(len(table.rows))) if every else _choose(document, table)
+    if shown:
+        yield ""
+        yield from (draw or align)([table.head, *(table.rows[number] for number in shown)])
+    yield from describe_figures(document)
+    if left := len(table.rows) - len(shown):
+        yield EXPLORE("line.beaten", settings=count_of(left, "setting"))
+    if every:
+        yield from (EXPLORE("line.refused", words=one["words"], why=one["why"]) for one in document["refused"])
+    else:
+        yield from _sum_up(document)
+
+
+def describe_met(document: Plain) -> Iterator[str]:
+    """What meets the targets, by method."""
+    words = {one["number"]: one["words"] for one in document["settings"]}
+    targets = " ".join(document["targets"])
+    for one in document["met"]:
+        meets, draws, number = one["meets"], one["draws"], one["number"]
+        if number is None:
+            yield EXPLORE("line.not_met", method=one["method"], targets=targets, meets=meets, draws=draws)
+        else:
+            yield EXPLORE("line.met", number=number, words=words[number], targets=targets, meets=meets, draws=draws)
+
+
+def describe_figures(document: Plain) -> Iterator[str]:
+    """What the figures of the table mean, and what would lower the risks that it shows."""
+    settings: Sequence[Plain] = document["settings"]
+    if not settings:
+        yield EXPLORE("line.nothing")
+        return
+    yield EXPLORE("line.errors")
+    if any(one["correlation"]["middle"] is not None for one in settings):
+        yield EXPLORE("line.correlations")
+    if any(one["linkage_ladder"] for one in settings):
+        yield EXPLORE("line.linked")
+    if any(one.get("linked_at_most") is not None for one in settings):
+        yield EXPLORE("line.swapped")
+    if over := [one for one in settings if one.get("linkage_limit") is not None]:
+        limit = percent(Decimal(str(over[0]["linkage_limit"])))
+        yield EXPLORE("line.over_gate", settings=_say_numbers(over), limit=limit)
+    for proposal in dict.fromkeys(one["proposal"] for one in settings if one.get("proposal")):
+        proposed = [one for one in settings if one.get("proposal") == proposal]
+        yield EXPLORE("line.proposal", settings=_say_numbers(proposed), proposal=proposal)
+
+
+def align(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Rows of cells as lines, each column as wide as its widest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for first, *rest in rows:
+        cells = (cell.ljust(width) for cell, width in zip(rest, widths[1:], strict=True))
+        yield "  ".join([first.rjust(widths[0]), *cells]).rstrip()
+
+
+def describe_claim(setting: Plain) -> str:
+    """The kind of claim, in a cell."""
+    kinds = EXPLORE.read_section("definition")
+    scopes = EXPLORE.read_section("scope")
+    scope = scopes["table" if setting["covers_table"] else setting["scope"]]
+    return EXPLORE("cell.claim", definition=kinds[setting["definition"]], scope=scope)
+
+
+def describe_linkage(setting: Plain) -> str:
+    """The ladder of linkage in a cell, and whether the gate would refuse it."""
+    if not (ladder := setting["linkage_ladder"]):
+        return EXPLORE("cell.nobodys")
+    linked = " / ".join(format_share(rung["linked"], DIGITS) for rung in ladder)
+    return EXPLORE("cell.over_gate", linked=linked) if setting.get("linkage_limit") is not None else linked
+
+
+def describe_ledger(ledger: Plain | None) -> str:
+    """What the ledger has left after a release, in a cell."""
+    if ledger is None:
+        return EXPLORE("ledger.none")
+    if ledger["rows_needed"]:
+        return EXPLORE("ledger.rows")
+    first = ledger["next"]
+    if first is None:
+        return EXPLORE("ledger.charged")
+    if not first["fits"]:
+        amount, remaining = round_amounts(first["amount"]), round_amounts(ledger["remaining"], up=False)
+        return EXPLORE("ledger.refused", amount=amount, remaining=remaining)
+    after, fitting, ahead = round_amounts(first["after"]), ledger["fitting"], len(ledger["ahead"])
+    return EXPLORE("ledger.fits", after=after, cap=ledger["cap"], fitting=fitting, ahead=ahead)
+
+
+def say_range(figure: Plain) -> str:
+    """A figure, and where 99 of 100 releases have it."""
+    middle, low, high = (format_number(figure[key], DIGITS) for key in ("middle", "low", "high"))
+    if figure["middle"] is not None and figure["low"] is None:
+        return EXPLORE("cell.few", middle=middle)
+    if figure["low"] == 0:
+        return EXPLORE("cell.up_to", middle=middle, high=high)
+    return middle if low == high else EXPLORE("cell.range", middle=middle, low=low, high=high)
+
+
+def round_amounts(text: str, *, up: bool = True) -> str:
+    """A text whose amounts of seven decimals and more have four significant digits. A rho is that of a declared epsilon, rounded
+    down, so that both have as many as the ledger counts; rounded up they are true still, and what is left is rounded down.
+
+    >>> round_amounts("rho 0.184912345, which is epsilon 2.999999995 at delta 0.000001")
+    'rho 0.185, which is epsilon 3 at delta 0.000001'
+    >>> round_amounts("0.184912345", up=False)
+    '0.1849'
+    """
+
+    def rounded(found: re.Match[str]) -> str:
+        value = Decimal(found[0])
+        unit = Decimal(1).scaleb(value.adjusted() - _AMOUNT_DIGITS + 1)
+        return decimal_text(value.quantize(unit, rounding=ROUND_CEILING if up else ROUND_FLOOR)) if value else found[0]
+
+    return _LONG_AMOUNT.sub(rounded, text)
+
+
+def _find_best(settings: Sequence[Plain]) -> list[bool]:
+    claims = [Strength(one["definition"], one["scope"], one["covers_table"], one["k"]) for one in settings]
+    epsilons = [None if one["epsilon"] is None else float(one["epsilon"]) for one in settings]
+    return find_best(claims, epsilons, [one["error"]["middle"] for one in settings])
+
+
+def _choose(document: Plain, table: Table) -> list[int]:
+    """The policy's own setting, and of those that no other beats the first, method by method."""
+    settings: Sequence[Plain] = document["settings"]
+    best = [at for at, one in enumerate(settings) if table.is_best[at] and one["number"] != 1]
+    best.sort(key=lambda at: (settings[at]["method"], float(settings[at]["epsilon"] or 0)))
+    return [*(at for at, one in enumerate(settings) if one["number"] == 1), *best[:SHOWN]]
+
+
+def _sum_up(document: Plain) -> Iterator[str]:
+    """What was not tried: of a method that was not tried at all what most of its settings would be
+    refused for."""
+    tried = {one["method"] for one in document["settings"]}
+    reasons: dict[str, Counter[str]] = {}
+    for one in document["refused"]:
+        reasons.setdefault(one["words"].partition(",")[0], Counter())[one["why"]] += 1
+    for method, whys in reasons.items():
+        if method not in tried:
+            yield EXPLORE("line.method_refused", method=method, why=whys.most_common(1)[0][0])
+    by_ledger = sum(one["by_ledger"] for one in document["refused"])
+    if by_ledger:
+        yield EXPLORE("line.by_ledger", settings=count_of(by_ledger, "setting"))
+    if others := len(document["refused"]) - by_ledger:
+        yield EXPLORE("line.others_refused", settings=count_of(others, "setting"))
+
+
+def _say_numbers(settings: Sequence[Plain]) -> str:
+    """The numbers of settings, those in a row by the first and the last.
+
+    >>> _say_numbers([{"number": number} for number in (1, 3, 4, 5, 9)])
+    '1, 3-5, 9'
+    """
+    runs: list[list[int]] = []
+    for one in settings:
+        if runs and one["number"] == runs[-1][-1] + 1:
+            runs[-1].append(one["number"])
+        else:
+            runs.append([one["number"]])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+# `explore`: the settings of a policy, tried before anything is spent on records that are public or
+# made up.
+
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """What came out, of a policy with the method `own`."""
+
+    document: ExploreDocument
+    own: str
+
+
+def explore(file: Path, asked: Asked, *, progress: Progress = lambda _: None) -> Explored:
+    """Every setting of the policy in `file` that was asked for, with what releases would be like,
+    and what they would cost."""
+    check = check_policy(file, rows=None, home=asked.home)
+    policy, written = check.plan.policy, Written.of(file)
+    site = None if check.home is None else find_site(check.home)
+    if site is not None:
+        read_caps(site).of(policy)  # refused before anything is noted or simulated
+    settings = list_asked(written, policy, asked.axes)
+    targets = [read_target(text, policy) for text in asked.targets]
+    refused = [] if site is None or asked.refused else _ask_ledger(site, written, settings, asked.rows)
+    data = read_data(policy, asked, site, settings, file)
+    bench = Bench(
+        written,
+        policy,
+        data.records,
+        asked.rows or data.records.count,
+        hashlib.sha256(f"explored: {policy.policy}".encode()).digest(),  # the same noise each time
+        fewest=count_draws(count_sequences(settings)) if targets else FEWEST,
+    )
+    results = _try_others(bench, settings, refused, workers=asked.workers, progress=progress)
+    return Explored(_make_document(bench, asked, data, results, targets, site), policy.protect.method)
+
+
+def list_asked(written: Written, policy: Policy, axes: Axes) -> list[Setting]:
+    """The settings that are asked for, in the order of their numbers."""
+    if not policy.noise_columns:
+        raise WrongUsage("no column of this policy is masked.", where=written.name, remedy="There is nothing to choose.")
+    for name in axes.methods:
+        if name not in METHODS:
+            remedy = ask_for_near(name, METHODS, f"There are: {', '.join(METHODS)}.")
+            raise WrongUsage(f"there is no method '{name}'.", where="--methods", remedy=remedy)
+    return list_settings(written.raw, policy, axes)
+
+
+def write_choice(written: Written, policy: Policy, axes: Axes, number: int) -> tuple[Setting, str]:
+    """The setting of this number, and the text of the policy file with it. No record is read for
+    it."""
+    settings = list_asked(written, policy, axes)
+    if not 1 <= number <= len(settings):
+        raise WrongUsage(f"there is no setting {number}.", where="--choose", remedy=f"There are 1 to {len(settings)}.")
+    changed = written.change(settings[number - 1])
+    return changed.setting, write_setting(written.text, changed, name=written.name, read=written.files.__getitem__)
+
+
+def choose_met(explored: Explored) -> int:
+    """The number of the setting that surely meets the targets with the least epsilon, by the
+    policy's own method."""
+    for one in explored.document.met:
+        if one.method == explored.own and one.number is not None:
+            return one.number
+    raise WrongUsage(
+        f"no setting of {explored.own} that was tried surely meets the targets.",
+        where="--write",
+        remedy="Name a setting of another method with --choose, as the list has it, or try larger epsilons.",
+    )
+
+
+def describe_explored(explored: Explored, *, every: bool, draw: Draw | None = None) -> Iterator[str]:
+    """The results in lines for a person; the best settings, or every one."""
+    return describe_exploration(to_json(explored.document), every=every, draw=draw)
+
+
+def _ask_ledger(site: Site, written: Written, settings: Sequence[Setting], rows: int | None) -> list[Refused]:
+    """The settings of which the ledger would refuse a release, as it is now."""
+    changed: list[Changed] = []
+    for setting in settings:
+        with suppress(PolicyInvalid):  # it is refused for what is wrong with it
+            changed.append(written.change(setting))
+    rooms = _read_ledgers(site, changed, rows)
+    return [Refused(one.setting, why, by_ledger=True) for one, room in zip(changed, rooms, strict=True) if (why := _refuse(room))]
+
+
+def _read_ledgers(site: Site | None, changed: Sequence[Changed], rows: int | None) -> list[HeadroomView | None]:
+    if site is None or not changed:
+        return [None] * len(changed)
+    return [view_headroom(room) for room in read_headrooms(site, [one.policy for one in changed], rows=rows)]
+
+
+def _refuse(room: HeadroomView | None) -> str:
+    """Why the ledger would refuse the next release; empty where it would not, or where that is not
+    known."""
+    if room is None:
+        return ""
+    if room.needs:
+        return f"the ledger would refuse it: {room.needs}"
+    if room.next is None or room.next.fits:
+        return ""
+    return f"the ledger would refuse it: it takes {room.next.amount}, of which {room.remaining} is left"
+
+
+def _try_others(
+    bench: Bench, settings: Sequence[Setting], refused: Sequence[Refused], *, workers: int | None, progress: Progress
+) -> list[Tried | Refused]:
+    """What each setting comes to, in their order; those that are refused already are not tried."""
+    known = {one.setting.words: one for one in refused}
+    tried = iter(try_settings(bench, [one for one in settings if one.words not in known], workers=workers, progress=progress))
+    return [known.get(setting.words) or next(tried) for setting in settings]
+
+
+def _make_document(
+    bench: Bench,
+    asked: Asked,
+    data: Data,
+    results: Sequence[Tried | Refused],
+    targets: Sequence[Target],
+    site: Site | None,
+) -> ExploreDocument:
+    numbered = list(enumerate(results, 1))  # 1 is the policy as it is
+    tested = [(number, one) for number, one in numbered if isinstance(one, Tried)]
+    ledgers = _read_ledgers(site, [one.changed for _, one in tested], bench.rows)
+    views = [view_setting(one, number, targets) for number, one in tested]
+    warnings = [*data.warnings]
+    if bench.rows > LINKED and any(view.linkage_ladder for view in views):
+        warnings.append(f"linkage is of {LINKED:,} among {bench.linked.records.count:,} records of one simulated release")
+    return ExploreDocument(
+        policy=bench.policy.policy,
+        hash=bench.policy.canonical_hash(),
+        population=bench.policy.population,
+        on="shape" if asked.shape else "like",
+        on_words=data.words,
+        rows=bench.rows,
+        warnings=tuple(warnings),
+        groupings=bench.groupings,
+        columns=tuple(bench.policy.noise_columns),
+        settings=tuple(replace(view, ledger=ledger) for view, ledger in zip(views, ledgers, strict=True)),
+        refused=tuple(
+            RefusedView(number, one.setting.words, one.why, one.by_ledger) for number, one in numbered if isinstance(one, Refused)
+        ),
+        targets=tuple(target.text for target in targets),
+        met=tuple(find_met(targets, tested)) if targets else (),
+    )

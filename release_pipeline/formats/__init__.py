@@ -1,0 +1,1 @@
+"""One frozen type for each document that is stored or published."""

@@ -1,0 +1,130 @@
+"""What a package says of its data as a whole, in the steward's words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+from release_pipeline.mechanisms.basis.figures import join_names
+from release_pipeline.sentences import PUBLIC
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Licence:
+    """On which terms they may be used."""
+
+    name: Annotated[str, "Its SPDX identifier, or its name."]
+    title: Annotated[str, "What it is called."]
+    url: Annotated[str, "Where it can be read."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publisher:
+    """Who publishes."""
+
+    name: Annotated[str, "Their name."]
+    url: Annotated[str | None, "Where they are found."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contact:
+    """Who answers questions."""
+
+    name: Annotated[str | None, "Their name."]
+    email: Annotated[str | None, "Their address."]
+    url: Annotated[str | None, "Where they are found."]
+
+
+@dataclass(frozen=True, slots=True)
+class ContributorView:
+    """Somebody who had a part in the data."""
+
+    name: Annotated[str, "Their name."]
+    role: Annotated[str, "enum:creator,collector,curator,funder,contributor", "Which part."]
+    organisation: Annotated[str | None, "Where they are at home."] = None
+    orcid: Annotated[str | None, "Their ORCID iD."] = None
+
+    @property
+    def words(self) -> str:
+        """Name, organisation and role in a phrase."""
+        role = PUBLIC.read_section("contributor").get(self.role, self.role)
+        parts = [self.name, *([self.organisation] if self.organisation else []), role]
+        return join_names([*parts, *([f"ORCID {self.orcid}"] if self.orcid else [])])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """What the records are about."""
+
+    places: Annotated[tuple[str, ...], "Which places."] = ()
+    first: Annotated[str | None, "The first day."] = None
+    last: Annotated[str | None, "The last day."] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What the data are, in the steward's words."""
+
+    title: Annotated[str, "What they are called."]
+    description: Annotated[str, "What they are, of whom, and how they came about."]
+    licence: Annotated[Licence, "On which terms they may be used."]
+    publisher: Annotated[Publisher, "Who publishes."]
+    contact: Annotated[Contact, "Who answers questions."]
+    contributors: Annotated[tuple[ContributorView, ...], "Who had a part in the data."] = ()
+    coverage: Annotated[Coverage, "What the records are about."] = Coverage()
+    sampling: Annotated[str | None, "How the records were drawn."] = None
+    keywords: Annotated[tuple[str, ...], "What a reader may look for."] = ()
+    citation: Annotated[str, "How to cite the release."] = ""
+    intended_use: Annotated[str | None, "What it is meant for."] = None
+    recipients: Annotated[str, "Who may read it, and on which terms."]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnWords:
+    """What readers are told of a column in the words of the policy: what it has, in which unit, what there is to know of it, what
+    people were asked, and what its entries mean."""
+
+    name: str
+    label: str | None = None
+    unit: str | None = None
+    description: str | None = None
+    question: str | None = None
+    labels: tuple[tuple[str, str], ...] = ()
+
+
+def cite(about: About, release: str, published: str) -> str:
+    """How to cite a release: in the steward's words, or made of what is declared."""
+    if about.citation:
+        return about.citation
+    creators = [person.name for person in about.contributors if person.role == "creator"]
+    who = "; ".join(creators) or about.publisher.name
+    year, publisher = published[:4], about.publisher.name
+    if not creators:
+        return PUBLIC("about.cited", who=who, year=year, title=about.title, release=release)
+    return PUBLIC("about.citation", who=who, year=year, title=about.title, release=release, publisher=publisher)
+
+
+def list_facts(about: About) -> Iterator[tuple[str, str]]:
+    """Each fact in words, with what it is about."""
+    yield PUBLIC("about.licence"), _with_address(about.licence.title, about.licence.url)
+    yield PUBLIC("about.publisher"), _with_address(about.publisher.name, about.publisher.url)
+    contact, coverage = about.contact, about.coverage
+    yield PUBLIC("about.contact"), ", ".join(part for part in (contact.name, contact.email, contact.url) if part)
+    if about.contributors:
+        yield PUBLIC("about.contributors"), "; ".join(person.words for person in about.contributors)
+    if coverage.places:
+        yield PUBLIC("about.places"), ", ".join(coverage.places)
+    if coverage.first is not None:
+        yield PUBLIC("about.time"), PUBLIC("about.from_to", first=coverage.first, last=coverage.last or "")
+    if about.sampling is not None:
+        yield PUBLIC("about.sampling"), about.sampling
+    if about.intended_use is not None:
+        yield PUBLIC("about.intended_use"), about.intended_use
+    yield PUBLIC("about.recipients"), about.recipients
+    if about.keywords:
+        yield PUBLIC("about.keywords"), ", ".join(about.keywords)
+
+
+def _with_address(words: str, address: str | None) -> str:
+    return words if address is None else PUBLIC("about.with_address", words=words, address=address)

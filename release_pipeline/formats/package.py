@@ -1,0 +1,246 @@
+"""All that the public is told of a release, as a type: what is no field of it cannot get into the package.
+
+Texts are of the policy or written by us, numbers are declared or counts of released rows. There is
+no float: figures that are computed from the data (errors, scales, exact losses) are refused.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute
+
+from release_pipeline.formats.card import Card, LevelView, TableView, WeightView
+from release_pipeline.mechanisms.accounting.budget import format_nano
+from release_pipeline.mechanisms.catalogue import Family
+from release_pipeline.mechanisms.tables import OF_SOME
+from release_pipeline.policy.documents import Plain
+from release_pipeline.policy.file.published import name_data
+from release_pipeline.policy.file.tables import Tabulation, Weights
+from release_pipeline.policy.file.words import describe_levels, step_text
+from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
+from release_pipeline.policy.kinds.base import cell_of_reason
+from release_pipeline.policy.values.formats import exact_text
+from release_pipeline.sentences import PUBLIC
+
+BLOCKS_FILE = "data.blocks.csv"  # noisy counts of several columns together
+SHORT = 10_000  # characters of any one text: no table of people fits
+
+
+@dataclass(frozen=True, slots=True)
+class PackageView:
+    """The card of a release, and its files as far as the card does not name them. `hierarchies`:
+    files with their rows. `counts`: files with the noisy counts that values were made of.
+    `data_files`: the number of files of each format whose rows are in several."""
+
+    card: Card
+    hierarchies: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = ()
+    counts: tuple[str, ...] = ()
+    data_files: tuple[tuple[str, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        check_public(dataclasses.asdict(self))
+
+    @property
+    def together(self) -> bool:
+        """Whether several columns were counted together."""
+        return BLOCKS_FILE in self.counts
+
+    def name_data(self, form: str) -> list[str]:
+        """The files that have the rows in a format."""
+        return name_data(form, dict(self.data_files).get(form, 1))
+
+
+def check_public(value: Plain) -> None:
+    """Refuse what is neither a short text, a whole number nor nothing."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            if name != "is_k_anonymity":  # follows from the method, and is the only one that is true or false
+                check_public(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            check_public(part)
+    elif isinstance(value, str):
+        if len(value) > SHORT:
+            raise TypeError("a text of this length is not for the public view")
+    elif value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        raise TypeError(f"a {type(value).__name__} is not for the public view")
+
+
+# Lists that are published as CSV, and read again by programs: one form for all of them.
+
+
+def render_csv(header: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
+    """The text of a list.
+
+    >>> render_csv(("town", "value"), [("a, b", 3)])
+    'town,value\\n"a, b",3\\n'
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+# data.counts.csv: the noisy counts that masked values were made of, under the same claim. Of
+# synthetic rows there are those of pairs of columns too, in data.pairs.csv, and in data.blocks.csv
+# of several together, where pairs are sums of these.
+
+
+COUNTS_FILE = "data.counts.csv"
+PAIRS_FILE = "data.pairs.csv"
+_FILES: dict[Family, tuple[str, ...]] = {"by-value": (COUNTS_FILE,), "whole-table": (COUNTS_FILE, PAIRS_FILE, BLOCKS_FILE)}
+CELLS_HEADER = ("column", "first", "last", "group", "count", "noise")
+HEADER = ("column", "stage", "first", "last", "count", "noise")
+
+
+def render_counts(cells: Sequence[Mapping[str, Any]], columns: Mapping[str, NoiseColumn]) -> str:
+    """A row for each cell that was counted: its first and its last value in the column's own units, or the reason to have none,
+    the noisy count, and the law of its noise. Of random parts the part's number comes first."""
+    parts = [name for name in (cells[0] if cells else ()) if name not in ("column_name", *HEADER)]
+
+    def spell(row: Mapping[str, Any]) -> list[object]:
+        ends = [_name_end(columns[row["column_name"]], row[end]) for end in ("first", "last")]
+        return [*(row[name] + 1 for name in parts), row["column_name"], row["stage"], *ends, row["count"], row["noise"]]
+
+    return render_csv([*("part" for _ in parts), *HEADER], map(spell, cells))
+
+
+def files_of(family: Family, *, together: bool) -> tuple[str, ...]:
+    """The files with noisy counts that releases of a family of methods have; `together`: of columns counted together too."""
+    return tuple(file for file in _FILES.get(family, ()) if together or file != BLOCKS_FILE)
+
+
+def render_cells(cells: Sequence[Mapping[str, Any]], columns: Mapping[str, NoiseColumn | ListedColumn]) -> str:
+    """A row for each cell of every column: its first and its last value, or the reason to have none, the number of its group in
+    the tables of pairs, the noisy count, and the law of its noise."""
+
+    def spell(row: Mapping[str, Any]) -> list[object]:
+        ends = [_name_entry(columns[row["column_name"]], row[end]) for end in ("first", "last")]
+        return [row["column_name"], *ends, row["group"], row["count"], row["noise"]]
+
+    return render_csv(CELLS_HEADER, map(spell, cells))
+
+
+def render_tables(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """A row for each combination of groups of cells of columns together: every pair of columns, or blocks of them. `names`: what
+    rows have."""
+    columns = [column for name in names if f"group_{name}" in names for column in (name, f"group_{name}")]
+    header = [f"group_of_{column.removeprefix('group_')}" if column.startswith("group_") else column for column in columns]
+    return render_csv([*header, "count", "noise"], ([row[column] for column in (*columns, "count", "noise")] for row in rows))
+
+
+def _name_entry(column: NoiseColumn | ListedColumn, entry: int) -> str:
+    if isinstance(column, NoiseColumn):
+        return _name_end(column, entry)
+    values = column.values
+    return str(values[entry]) if entry < len(values) else cell_of_reason(column.reasons[entry - len(values)])
+
+
+def _name_end(column: NoiseColumn, units: int) -> str:
+    grid = column.exact_grid
+    if units <= grid.width:
+        return column.say_units(units)
+    return cell_of_reason(column.reasons[units - grid.width - 1])
+
+
+# data.table-NAME.csv: the cells of a table that is released beside the rows, under a claim of its
+# own.
+
+
+_compute: Any = pyarrow.compute  # its functions are made at run time
+
+
+def file_of(name: str) -> str:
+    """The file of a table in candidate and package."""
+    return f"data.table-{name}.csv"
+
+
+def render_table(tabulation: Tabulation, cells: pa.Table) -> str:
+    """A row for each cell: its labels, the value that adds up, and the noisy number that was measured. Of a table in levels each
+    row has the number of its level, too, and the label of the level above that it lies in. `cells`: those of all tables."""
+    mine = cells.filter(_compute.equal(cells.column("table_name"), tabulation.name)).to_pylist()
+    by_cell = {(row["level"], row["cell"]): row for row in mine}
+    deep, column = next(((axis, place) for place, axis in enumerate(tabulation.axes) if axis.is_deep), (None, 0))
+    rows: list[list[object]] = []
+    for level, number in enumerate(tabulation.levels):
+        above = deep.list_above(level) if deep else {}
+        for cell, labels in enumerate(tabulation.list_cells(level)):
+            row = by_cell[level, cell]
+            place = [number, above.get(labels[column], "")] if deep else []
+            rows.append([*labels, *place, *(_amount(tabulation, row[name]) for name in ("value", "noisy"))])
+    return render_csv([*tabulation.table.columns, *(("level", "within") if deep else ()), "value", "noisy"], rows)
+
+
+def view_table(tabulation: Tabulation, *, records: int, by_rho: bool) -> TableView:
+    """What the card says of a table; what it may lose is said for a person with so many records."""
+    table = tabulation.table
+    epsilon, rho = table.in_epsilon(records), table.in_rho(records)
+    behind = OF_SOME if table.sum is None and tabulation.lacking else ""
+    view = TableView(
+        name=tabulation.name,
+        file=file_of(tabulation.name),
+        by=table.columns,
+        sum=table.sum,
+        weight=None if tabulation.weights is None else _view_weight(tabulation.weights),
+        having=table.having,
+        lacking="nothing" if table.having is None and tabulation.lacking else None,
+        epsilon=None if epsilon is None else format_nano(epsilon),
+        rho=format_nano(rho) if by_rho else None,
+        step=step_text(tabulation),
+        deep=next((axis.column for axis in tabulation.axes if axis.is_deep), None),
+        levels=tuple(
+            LevelView(number, cells, noise.words + behind, words)
+            for number, cells, noise, words in zip(
+                tabulation.levels, tabulation.shape.cells, tabulation.noise, describe_levels(tabulation), strict=True
+            )
+        ),
+        words="",
+    )
+    return replace(view, words=describe_table(view))
+
+
+def describe_table(table: TableView) -> str:
+    """What the cells of a table have, and by which columns."""
+    return PUBLIC("package.table", words=_describe_cells(table), columns=", ".join(table.by))
+
+
+def _describe_cells(table: TableView) -> str:
+    if table.having is not None:
+        return _describe_having(table, table.having)
+    if table.lacking and table.sum is not None:
+        weight = None if table.weight is None else table.weight.column
+        words = (
+            PUBLIC("tables.sums", column=table.sum)
+            if weight is None
+            else PUBLIC("tables.weighted_sums", column=table.sum, weight=weight)
+        )
+        return PUBLIC("tables.lacking", words=words)
+    if table.weight is None:
+        return PUBLIC("tables.counts") if table.sum is None else PUBLIC("tables.sums", column=table.sum)
+    weight = table.weight.column
+    if table.sum is None:
+        return PUBLIC("tables.weighted_counts", weight=weight)
+    return PUBLIC("tables.weighted_sums", column=table.sum, weight=weight)
+
+
+def _describe_having(table: TableView, column: str) -> str:
+    if table.weight is None:
+        return PUBLIC("tables.having", column=column)
+    return PUBLIC("tables.weighted_having", column=column, weight=table.weight.column)
+
+
+def _amount(tabulation: Tabulation, units: int) -> str:
+    """A number of records, or a sum in the column's own unit, as an exact decimal."""
+    return exact_text(units * tabulation.step)
+
+
+def _view_weight(weights: Weights) -> WeightView:
+    return WeightView(weights.column, *map(exact_text, weights.bounds))

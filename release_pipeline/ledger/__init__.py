@@ -1,0 +1,1 @@
+"""What the events of the registry say: states, policies, populations, charges, and who looked at what."""

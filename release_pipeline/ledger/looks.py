@@ -1,0 +1,478 @@
+"""Looks at confidential records that parameters are chosen by, and runs that read them.
+
+Looks at confidential records that parameters are chosen by: each is an event of the registry (`looked`), noted before anything
+is shown. A run that read records and released nothing is one, too: a refusal answers a question about them.
+
+What is chosen after a look depends on the records, and no epsilon accounts for what the choice tells of them. Nothing here bounds
+that: it is told. Reviewers and auditors read who looked, when, at what, and what was compared, and the card says how often. An
+event has neither a cell nor a figure of the data.
+
+Who says of a file that it is public makes no look, and is noted too (`public`): if a release is then charged for just that file,
+it was one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias, get_args
+
+from release_pipeline.errors import Blocked, WrongUsage
+from release_pipeline.formats import versions as formats
+from release_pipeline.ledger.policies import policy_of, read_caps, record_policy
+from release_pipeline.ledger.states import POLICY
+from release_pipeline.policy import Policy
+from release_pipeline.policy.documents import Hash, Moment, read_as
+from release_pipeline.policy.loading.populations import Population, list_ancestors
+from release_pipeline.policy.plans.settings import own_setting
+from release_pipeline.store.files import check_line, check_name, clear_partials, locked, write_private_json
+from release_pipeline.store.ledger import RESERVED
+from release_pipeline.store.registry import RESTORING, Event, Registry, ReleaseId
+from release_pipeline.store.site import Site
+
+LOOKED, PUBLIC = "looked", "public"
+On: TypeAlias = Literal["mask", "run", "public"]
+Populations: TypeAlias = Mapping[str, Population]
+KINDS = (LOOKED, PUBLIC)
+_NONE: Populations = {}
+LONGEST_SETTING = 200  # characters of what was compared, each
+MOST_COMPARED = 1000
+SHOWN_COMPARED = 6  # in a line
+WITHHELD = "This site forbids trials on confidential data ('looks: forbidden'), so figures and counts are withheld."
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_ON = {
+    "mask": "at a source, which was masked",
+    "run": "by a run that released nothing",
+    "public": "at a file that is public, as they said",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A look under a policy, as the event `number` has it: when, by whom (empty for a run), at what, and the settings that were
+    compared. `digest`: the hash of what was looked at, empty where the caller gave none; `population`: whose records they are,
+    and `carries` what it was before; `origins`: what tells the records, whatever they are called; `where`: of a file that is
+    public, as they said; `stopped`: the release of a run that was not refused."""
+
+    policy: str
+    population: str
+    policy_hash: str
+    number: int
+    noted: str
+    by: str
+    on: On
+    digest: str
+    compared: tuple[str, ...]
+    carries: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    where: str = ""
+    stopped: str = ""
+
+    @property
+    def words(self) -> str:
+        """It for a person."""
+        at = _ON[self.on] + f" ({self.where})" * bool(self.where)
+        more = len(self.compared) - SHOWN_COMPARED
+        compared = "; ".join(self.compared[:SHOWN_COMPARED]) + (f" and {more} more" if more > 0 else "")
+        return f"{self.noted[:10]} " + f"by {self.by}, " * bool(self.by) + f"{at}: {compared}"
+
+    def concerns(self, charged: Charged) -> bool:
+        """Whether parameters of a release that was charged so can have been chosen by it."""
+        is_same = not charged.origins.isdisjoint(self.origins)
+        if self.on == "public":
+            return is_same
+        is_of_these = self.population in charged.before or charged.population in (self.population, *self.carries)
+        return is_same or is_of_these or self.policy == charged.policy
+
+
+@dataclass(frozen=True, slots=True)
+class Charged:
+    """What a release was charged for, or would be: its policy's name, its population and all that this was before, and the
+    origins of its records, where they are known."""
+
+    policy: str
+    population: str = ""
+    before: frozenset[str] = frozenset()
+    origins: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class LookView:
+    """A look at confidential records, after which parameters may be chosen with knowledge of the data."""
+
+    policy: Annotated[str, "the name of the policy whose parameters were looked for"]
+    policy_hash: Annotated[Hash, "of the policy as it was then"]
+    event: Annotated[int, "the number of its event in the registry"]
+    noted: Annotated[Moment, "when it was noted, before anything was read"]
+    by: Annotated[str, "by whom, as they said; empty for a run"]
+    on: Annotated[
+        On,
+        "at what: a source by `mask`, or by a run that released nothing; or at a file that is public, as they said",
+    ]
+    compared: Annotated[tuple[str, ...], "the settings that were compared"]
+
+
+def note_look(
+    site: Site,
+    policy: Policy,
+    *,
+    by: str,
+    on: On,
+    digest: str,
+    compared: Sequence[str],
+    origins: Sequence[str] = (),
+    is_here: bool = True,
+) -> Look:
+    """The look is in the registry, and the policy of the site that it is made under; call it before the first record is read.
+    `digest`: the keyed hash of the file, or an empty text; `origins`: of what is read; `is_here`: whether the policy lies in the
+    site. Refused where site.yaml forbids it, and for people whom nobody has declared."""
+    by, compared = check_name(by, remedy="Name who looks."), _check_compared(compared)
+    if on not in get_args(On) or (digest and not _DIGEST.fullmatch(digest)):
+        raise WrongUsage(
+            "a look is by mask or by a run, and its hash has 64 hexadecimal digits.",
+            where=policy.policy,
+            remedy="Leave the hash empty where there is none.",
+        )
+    check_allowed(site)
+    carries = _find_carried(site, policy, declared=is_here)
+    with site.open_registry() as registry:
+        if is_here:
+            record_policy(site, registry, policy)
+        content: dict[str, Any] = {"by": by, "on": on, "digest": digest, "compared": list(compared)}
+        content |= {"carries": carries} if carries else {}
+        content |= {"origins": list(origins)} if origins else {}
+        return _read(registry.add(LOOKED, **_name(policy), **content))
+
+
+def note_run(site: Site, policy_hash: str, *, digest: str, origins: Sequence[str], stopped: str = "") -> None:
+    """Note a run that read records under a policy of that hash and releases nothing: once for the same policy and the same
+    records (`digest`, keyed). `stopped`: the release whose run was not refused; a charge of it under that policy takes the run
+    out of its trials."""
+    with site.open_registry() as registry:
+        policy = policy_of(registry, policy_hash)
+        compared = say_compared([own_setting(json.loads(policy.canonical_json())).words])
+        noted: dict[str, Any] = {"policy": policy.policy, "population": policy.population, "policy_hash": policy_hash}
+        noted |= {"by": "", "on": "run", "digest": digest, "compared": compared, "origins": list(origins)}
+        noted |= {"stopped": stopped} if stopped else {}
+        runs = [event.content for event in registry.events if event.kind == LOOKED and event.content["on"] == "run"]
+        if any(all(run.get(key) == noted.get(key) for key in ("policy_hash", "digest", "stopped")) for run in runs):
+            return
+        noted |= {"carries": carries} if (carries := _find_carried(site, policy, declared=False)) else {}
+        registry.add(LOOKED, **noted)
+
+
+def note_public(site: Site, policy: Policy, *, by: str, where: str, digest: str, compared: Sequence[str]) -> Look:
+    """That somebody says of a file that it is public, and where: in the registry, once for the same. `digest`: its keyed hash."""
+    by, compared = check_name(by, remedy="Name who says so."), _check_compared(compared)
+    where = check_line(where, where="--public", longest=LONGEST_SETTING)
+    content: dict[str, Any] = {**_name(policy), "by": by, "where": where, "origins": [digest], "compared": [*compared]}
+    with site.open_registry() as registry:
+        for event in registry.events:
+            if event.kind == PUBLIC and {**event.content, "noted": ""} == {**content, "noted": ""}:
+                return _read(event)
+        return _read(registry.add(PUBLIC, **content))
+
+
+def check_allowed(site: Site) -> None:
+    """Refuse a look where site.yaml forbids all."""
+    if site.forbids_looks:
+        raise Blocked(
+            "this site forbids to look at confidential records for parameters ('looks: forbidden'). Nothing was read.",
+            where=str(site.home / "site.yaml"),
+            remedy="Explore on a public table or a made-up one: neither is a look.",
+        )
+
+
+def keep_looks(registry: Registry, chain: Iterable[Event]) -> None:
+    """The looks of another chain of this site are in the registry, each once and with the moment when it was noted first: nobody
+    gets rid of one by putting back a backup."""
+    known = [_tell(event) for event in registry.events if event.kind in KINDS]
+    for event in chain:
+        if event.kind in KINDS and (content := _tell(event)) not in known:
+            registry.add(event.kind, **content)
+
+
+def find_looks(events: Iterable[Event], policy: str) -> tuple[Look, ...]:
+    """Every look under a policy of that name, whatever version of it, in order."""
+    return group_looks(events).get(policy, ())
+
+
+def group_looks(events: Iterable[Event]) -> dict[str, tuple[Look, ...]]:
+    """Every look by the name of its policy, in order; without runs whose release was charged."""
+    found: dict[str, list[Look]] = {}
+    events = tuple(events)
+    charged = {(str(event.release), event.content["policy_hash"]) for event in events if event.kind == RESERVED}
+    for event in events:
+        if event.kind in KINDS and ((look := _read(event)).stopped, look.policy_hash) not in charged:
+            found.setdefault(look.policy, []).append(look)
+    return {policy: tuple(looks) for policy, looks in found.items()}
+
+
+def find_looks_before(events: Sequence[Event], release: ReleaseId, populations: Populations = _NONE) -> tuple[Look, ...]:
+    """The looks that concern a release (`Look.concerns`) and were noted before its charge: at the records of its population or of
+    one that it was before, at the same source, and under a policy of its name. Of one that is not charged all so far, as
+    `populations` are declared now. By a later look its parameters cannot have been chosen."""
+    return _Looked(events, populations).before(release)
+
+
+def count_looks_before(
+    events: Sequence[Event], releases: Iterable[ReleaseId], populations: Populations = _NONE
+) -> dict[ReleaseId, int]:
+    """How many looks concern each of these releases, which the events are read once for."""
+    looked = _Looked(events, populations)
+    return {release: len(looked.before(release)) for release in releases}
+
+
+def find_gap_before(events: Sequence[Event], release: ReleaseId) -> tuple[str, str] | None:
+    """Of which backup, and when, the last was put back before a release was charged, where not all is known that happened in
+    between: looks may be lost with the registry."""
+    found: tuple[str, str] | None = None
+    for event in events:
+        if event.kind == RESERVED and event.release == release:
+            break
+        if event.kind == RESTORING and not event.content["all_known"]:
+            found = event.content["made"], event.noted
+    return found
+
+
+def has_origins(events: Iterable[Event]) -> bool:
+    """Whether a look is noted that is known by the origins of its records: then a charge notes those of its own."""
+    return any(event.kind in KINDS and event.content.get("origins") for event in events)
+
+
+class _Looked:
+    """The looks of a chain, and what tells which releases they concern."""
+
+    def __init__(self, events: Iterable[Event], populations: Populations) -> None:
+        self._declared = populations
+        self._looks: list[Look] = []
+        self._charges: dict[ReleaseId, Event] = {}
+        self._charged: dict[tuple[str, str], int] = {}  # by release and hash of its policy: the number of its charge
+        self._populations: dict[str, str] = {}  # of each policy, as it was noted last
+        for event in events:
+            if event.kind in KINDS:
+                self._looks.append(_read(event))
+            elif event.kind == RESERVED and event.release is not None:
+                self._charges[event.release] = event
+                self._charged[str(event.release), event.content.get("policy_hash", "")] = event.number
+            elif event.kind == POLICY:
+                self._populations[event.content["policy"]] = event.content["population"]
+
+    def before(self, release: ReleaseId) -> tuple[Look, ...]:
+        """Those that concern a release, in order."""
+        if not self._looks:
+            return ()
+        charge = self._charges.get(release)
+        looks = self._looks if charge is None else [look for look in self._looks if look.number < charge.number]
+        charged = self._foresee(release) if charge is None else read_charged(charge, release.policy)
+        last = None if charge is None else charge.number
+        return tuple(look for look in looks if look.concerns(charged) and not self._became_charge(look, last))
+
+    def _became_charge(self, look: Look, last: int | None) -> bool:
+        """Whether the run of a look went on to its charge, by the event `last`: later charges change no card."""
+        number = self._charged.get((look.stopped, look.policy_hash)) if look.stopped else None
+        return number is not None and (last is None or number <= last)
+
+    def _foresee(self, release: ReleaseId) -> Charged:
+        population = self._populations.get(release.policy)
+        if population is None:
+            return Charged(release.policy)
+        return Charged(release.policy, population, list_ancestors(self._declared, population))
+
+
+def read_charged(charge: Event, policy: str) -> Charged:
+    """What a charge was for, as its event has it."""
+    content = charge.content
+    before, origins = content.get("carries", ()), content.get("origins", ())
+    return Charged(policy, content["population"], frozenset(before), frozenset(origins))
+
+
+def view_looks(events: Iterable[Event]) -> tuple[LookView, ...]:
+    """Every look for a script, in order."""
+    looks = sorted((look for found in group_looks(events).values() for look in found), key=lambda look: look.number)
+    return tuple(
+        LookView(look.policy, look.policy_hash, look.number, look.noted, look.by, look.on, look.compared) for look in looks
+    )
+
+
+def describe_looks(looks: Mapping[str, Sequence[Look]]) -> Iterator[str]:
+    """They in lines for a person, by policy."""
+    for policy in sorted(looks):
+        yield from (f"looked {policy}: {look.words}" for look in looks[policy])
+
+
+def note_looks(looks: Sequence[Look]) -> list[dict[str, Any]]:
+    """They as the evidence of a candidate and a dossier have them: without the hash of what was looked at."""
+    return [
+        {"event": look.number, "noted": look.noted, "by": look.by, "on": look.on, "compared": list(look.compared)}
+        for look in looks
+    ]
+
+
+def list_looked(events: Iterable[Event]) -> set[str]:
+    """The hashes of the policies that looks were made under."""
+    return {event.content["policy_hash"] for event in events if event.kind in KINDS}
+
+
+def say_compared(settings: Iterable[str], targets: Iterable[str] = ()) -> list[str]:
+    """What an exploration compares, as its event has it."""
+    compared = [*settings, *(f"the least epsilon for {text}" for text in targets)]
+    return list(dict.fromkeys(map(_shorten, compared)))
+
+
+def _shorten(text: str) -> str:
+    """A text that would be too long, by its beginning and a hash that tells it from others."""
+    if len(text) <= LONGEST_SETTING:
+        return text
+    end = f"... ({hashlib.sha256(text.encode()).hexdigest()[:16]})"
+    return text[: LONGEST_SETTING - len(end)] + end
+
+
+def _name(policy: Policy) -> dict[str, str]:
+    return {"policy": policy.policy, "population": policy.population, "policy_hash": policy.canonical_hash()}
+
+
+def _find_carried(site: Site, policy: Policy, *, declared: bool) -> list[str]:
+    """What the population was before. Refused where it is not declared, and has to be."""
+    caps = read_caps(site)
+    if declared:
+        caps.of(policy)
+    return sorted(list_ancestors(caps.declared, policy.population))
+
+
+def _tell(event: Event) -> dict[str, Any]:
+    """What an event says, with when it was noted first: of one that a restore put back, before that."""
+    return {"noted": event.noted, **event.content}
+
+
+def _read(event: Event) -> Look:
+    content = _tell(event)
+    is_public = event.kind == PUBLIC
+    return Look(
+        content["policy"],
+        content["population"],
+        content["policy_hash"],
+        event.number,
+        content["noted"],
+        content["by"],
+        "public" if is_public else content["on"],
+        "" if is_public else content["digest"],
+        tuple(content["compared"]),
+        tuple(content.get("carries", ())),
+        tuple(content.get("origins", ())),
+        content.get("where", ""),
+        content.get("stopped", ""),
+    )
+
+
+def _check_compared(compared: Sequence[str]) -> tuple[str, ...]:
+    """What was compared, if every text of it can be printed in a line."""
+    texts = tuple(text.strip() for text in compared)
+    if not 0 < len(texts) <= MOST_COMPARED or not all(0 < len(text) <= LONGEST_SETTING and text.isprintable() for text in texts):
+        raise WrongUsage(
+            f"a look names what is compared: 1 to {MOST_COMPARED:,} settings, each a line, {LONGEST_SETTING} characters at most.",
+            remedy="It stays in the registry.",
+        )
+    return texts
+
+
+# Runs that read confidential records. Before a run judges records, the vault keeps a note of it,
+# one file for each release.
+#
+# A charge for those records ends the matter. Else the run becomes a trial in the registry: at once
+# where it is refused. A run that somebody stopped becomes one before the release reads other
+# records or another policy, and before another policy is charged. The note needs no seal: whoever
+# can write to the vault can read the records there without a run.
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The last run of a release that read records (`digest`: their keyed hash, empty where the source had too few) under a policy
+    of that hash. `told`: the registry has it as a trial; `charged`: the release was charged for it."""
+
+    release: str
+    policy_hash: str
+    digest: str
+    origins: tuple[str, ...]
+    told: bool = False
+    charged: bool = False
+
+
+def begin_run(site: Site, release: ReleaseId, policy_hash: str, *, digest: str, origins: list[str]) -> None:
+    """Note a run before anything is judged. The one before it becomes a trial if it was for other records or another policy, and
+    was not charged; one that found too few records, and now has enough under the same policy, was no other."""
+    with _held(site) as folder:
+        file = _file_of(folder, release)
+        known, run = _read_run(file), Run(str(release), policy_hash, digest, tuple(origins))
+        if known is not None:
+            if (known.policy_hash, known.digest) == (policy_hash, digest):
+                return
+            if known.digest or known.policy_hash != policy_hash:
+                _tell_run(site, known)
+        _write(file, run)
+
+
+def refuse_run(site: Site, release: ReleaseId) -> None:
+    """The last run of a release is a trial, unless the release was charged for it; call it before anybody reads why it was
+    refused."""
+    with _held(site) as folder:
+        file = _file_of(folder, release)
+        known = _read_run(file)
+        if known is not None and not known.charged:
+            _tell_run(site, known)
+            _write(file, replace(known, told=True))
+
+
+def tell_stopped_runs(site: Site, release: ReleaseId, policy_hash: str) -> None:
+    """Every run under another policy that was neither charged nor refused is a trial; call it before a release is charged. A run
+    of another release that still goes on is one, too, until it is charged: nobody can tell it from one that was stopped."""
+    with _held(site) as folder:
+        for file in sorted(folder.glob("*.json")):
+            known = _read_run(file)
+            if known is None or known.charged or known.told:
+                continue
+            if known.release != str(release) and known.policy_hash != policy_hash:
+                _tell_run(site, known, stopped=known.release)
+                _write(file, replace(known, told=True))
+
+
+def charge_run(site: Site, release: ReleaseId) -> None:
+    """The release was charged for its last run, which is no trial."""
+    with _held(site) as folder:
+        file = _file_of(folder, release)
+        known = _read_run(file)
+        if known is not None and not known.charged:
+            _write(file, replace(known, charged=True))
+
+
+def _tell_run(site: Site, run: Run, *, stopped: str = "") -> None:
+    if not run.charged:
+        note_run(site, run.policy_hash, digest=run.digest, origins=run.origins, stopped=stopped)
+
+
+@contextmanager
+def _held(site: Site) -> Generator[Path]:
+    folder = site.vault / "runs"
+    with locked(folder):
+        clear_partials(folder)  # what a killed run left
+        yield folder
+
+
+def _file_of(folder: Path, release: ReleaseId) -> Path:
+    return folder / f"{release.file_name}.json"
+
+
+def _read_run(file: Path) -> Run | None:
+    if not file.exists():
+        return None
+    content = formats.RUN.read(json.loads(file.read_text()), where=file.name)
+    return read_as(Run, content, where=file.name)
+
+
+def _write(file: Path, run: Run) -> None:
+    write_private_json(file, asdict(run))

@@ -1,0 +1,162 @@
+"""What the registry proves of the office and of clocks, and what is told of it to witnesses.
+
+The office as the registry proves it: who followed whom, whose keys were revoked from when on.
+
+The verifier reads it, for the site as for a stranger, so that the two never disagree on who may sign. A site where one officer
+has always been the officer, and no key was revoked, has nothing that must be read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from release_pipeline import verify
+from release_pipeline.errors import Blocked, WrongUsage
+from release_pipeline.store.registry import CLOCK_SLACK, RESTORED, RESTORING, Event, canonical_json
+from release_pipeline.store.site import Site
+from release_pipeline.verify import Office, Revocation
+
+SUCCESSION, ACCEPT, RECOVERY, RECOVER, REVOKE = "succession", "accept-office", "recovery", "recover", "revoke"
+REVOKED = "revoked"
+OFFICE = "officer"  # the subject of a succession
+OFFICERS = verify.OFFICERS  # of packages and dossiers, once an officer has followed another
+
+
+def read_office(events: Sequence[Event], *, revoked: Sequence[tuple[str, datetime]] = ()) -> Office | None:
+    """The office, where more happened to it than that one officer changed the list; `revoked`: as if the holders of the recovery
+    keys had revoked these keys from these moments on."""
+    if not revoked and not verify.has_office(events):
+        return None
+    chain = [
+        verify.Event(event.number, event.kind, str(event.release or ""), event.content, event.hash, event.noted)
+        for event in events
+    ]
+    last = len(chain) + 1
+    return verify.read_office(chain, revoked=[Revocation(key, since, last, "", quorum=True) for key, since in revoked])
+
+
+def write_officers(events: Sequence[Event], office: Office | None, *, upto: str | None = None, always: bool = False) -> str:
+    """The way from the first officer to the last (or to `upto`) as a text that a stranger verifies; empty where there was one
+    alone, unless it is to be written `always`."""
+    if office is None or (len(office.chain) < 2 and not always):
+        return ""
+    return canonical_json({"officers": list_links(events, office, upto=upto)})
+
+
+def list_links(events: Sequence[Event], office: Office, *, upto: str | None = None) -> list[Mapping[str, Any]]:
+    """The events by which officers followed each other."""
+    links: list[Mapping[str, Any]] = []
+    for number in office.links:
+        if number > len(events):
+            break
+        event = events[number - 1]
+        links.append({"kind": event.kind, "content": event.content})
+        if upto is not None and event.content.get("officer") == upto:
+            break
+    return links
+
+
+# Clocks that were wrong: which events' moments are not to be believed, because the officer has
+# signed that.
+#
+# Only what is dated later than the officer's own event can be doubted: nothing that was noted in
+# time can be moved. The signature is looked at when the event is noted, and by `verify`; in between
+# the registry's seal holds it.
+
+
+CLOCK = "clock"
+
+
+def find_doubted(events: Sequence[Event]) -> frozenset[int]:
+    """The numbers of the events whose moment is not to be believed."""
+    return frozenset(find_repairs(events))
+
+
+def find_repairs(events: Sequence[Event]) -> dict[int, datetime]:
+    """By the numbers of these events, the moments at which the officer said so: they happened before."""
+    found: dict[int, datetime] = {}
+    for event in events:
+        if event.kind == CLOCK:
+            number: int = event.content["event"]
+            if is_ahead(events[number - 1], event.moment.timestamp()):
+                found[number] = event.moment
+    return found
+
+
+def is_ahead(event: Event, now: float) -> bool:
+    """Whether an event is dated later than the clock is now."""
+    return event.moment.timestamp() - now > CLOCK_SLACK
+
+
+def believed(events: Sequence[Event]) -> list[Event]:
+    """The events whose moment is to be believed."""
+    doubted = find_doubted(events)
+    return [event for event in events if event.number not in doubted] if doubted else list(events)
+
+
+# Whether a backup was put back that the officer has not accepted: until then nothing is charged,
+# drawn or published.
+
+
+def find_waiting(events: Sequence[Event]) -> Event | None:
+    """The event of a backup that was put back and waits for the officer, if there is one."""
+    accepted = {event.content["document"]["event"] for event in events if event.kind == RESTORED}
+    return next((event for event in reversed(events) if event.kind == RESTORING and event.number not in accepted), None)
+
+
+def check_accepted(events: Sequence[Event]) -> None:
+    """Refuse to go on before the officer has entered what was charged after the backup."""
+    if (waiting := find_waiting(events)) is not None:
+        raise Blocked(
+            f"a backup of {waiting.content['made']} was put back, and the officer has not entered what was charged after it.",
+            where=f"event {waiting.number}",
+            remedy="The officer runs: release-pipeline restore --accept --charged FILE (or --nothing-else) --key KEY.",
+        )
+
+
+# The last event of the registry, told to somebody outside: whoever keeps it sees later that the
+# registry still has it.
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Number and hash of an event, and when it was noted."""
+
+    number: int
+    hash: str
+    noted: str = ""
+
+    @classmethod
+    def of(cls, event: Event) -> Head:
+        """That an event was the last."""
+        return cls(event.number, event.hash, event.noted)
+
+    @property
+    def text(self) -> str:
+        """It as a line of JSON."""
+        content = {"format": verify.HEAD_FORMAT, "event": self.number, "hash": self.hash, "noted": self.noted}
+        return json.dumps(content) + "\n"
+
+
+def read_head(site: Site) -> Head:
+    """The last event of a site."""
+    with site.open_registry(read_only=True) as registry:
+        events = registry.events
+    if not events:
+        raise WrongUsage("nothing has happened at this site that could be witnessed.", where=str(site.home))
+    return Head.of(events[-1])
+
+
+def load_head(file: Path) -> Head:
+    """What `head export` wrote."""
+    try:
+        return Head(*verify.read_head(file.read_bytes()))
+    except (OSError, verify.Fault):
+        raise WrongUsage(
+            "this is not what `head export` writes.", where=str(file), remedy="Name the file that was kept."
+        ) from None

@@ -1,0 +1,212 @@
+"""Inferring: whether the rows nearest to a person tell what the attacker does not know (GEM23)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from os import cpu_count
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from release_pipeline.errors import InvalidArgument
+from release_pipeline.mechanisms.attacks.view import Attack, Attacked, AttackedColumn, People, Rows, View, draw_people, judge
+from release_pipeline.mechanisms.basis.grid import FloatArray, IntArray
+from release_pipeline.mechanisms.noise import NoiseStream
+from release_pipeline.mechanisms.risk.neighbours import MOST_AXES, ROUNDING, SLACK, Nearest, Neighbours, count_axes
+
+INFERRED = 500  # people attacked, at most, each once for every column, and as many in the control group
+_AT_ONCE = 32  # people that a thread takes together
+TOLERANCE = 0.05  # of the mean absolute deviation: a number is inferred if the guess is as near as this
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """The attack on every column as the secret: `overall` is the mean over the columns, person by person."""
+
+    overall: Attack
+    columns: tuple[Attack, ...]
+
+
+def infer(table: Attacked, *, stream: NoiseStream, people: People | None = None, among: int | None = None) -> Inference:
+    """How often the rows nearest by all other columns tell a person's value in one column, for each column in turn.
+
+    The attacker guesses the value of one of the nearest rows. A category is inferred if it is the person's own. A number is
+    inferred if the guess differs by at most 5% of the mean absolute deviation of the original column from its median. (GEM23
+    take 5% of the guess itself: nearly nothing near 0, and another risk if a year is counted from another one. A tolerance from
+    the released column would grow with the noise, so that more of it would look like more risk. A deviation is 0 for a constant
+    alone, while quartiles of a column of many zeros often coincide.) `guess` is the share of all originals that the best
+    constant gets right, best for the released column. `people`: who is attacked, where no released row is
+    anybody's; `among`: of how many records they and the control group were drawn, if not of the rows of the table.
+    """
+    among = len(table) if among is None else among
+    people = people or draw_people(len(table), stream, most=INFERRED)
+    results: list[Attack] = []
+    sums = [np.zeros(len(some)) for some in (people.targets, people.control)]
+    is_wide = _count_axes(table) > MOST_AXES
+    each = _infer_all(table, people) if is_wide else (infer_column(table, secret, people) for secret in table.columns)
+    for secret, (tried, guess) in zip(table.columns, each, strict=True):
+        for total, successes in zip(sums, tried, strict=True):
+            total += successes
+        name = f"inferring {secret.name}"
+        results.append(judge(name, tried[0], tried[1], guess=guess, among=among, worst=secret.name))
+    means = [total / len(table.columns) for total in sums]
+    guess = float(np.mean([result.guess for result in results]))
+    worst = max(results, key=lambda result: result.risk.value).worst
+    return Inference(judge("inferring", means[0], means[1], guess=guess, among=among, worst=worst), tuple(results))
+
+
+def _count_axes(table: Attacked) -> int:
+    """How many axes a tree of the released rows would have: see `neighbours`."""
+    return sum(1 if column.is_numeric else count_axes(len(np.unique(column.released))) for column in table.columns)
+
+
+def _infer_all(table: Attacked, people: People) -> Iterator[tuple[list[FloatArray], float]]:
+    """What `infer_column` gives for each column, by all others, at a cost that grows with their number
+    and not with its square."""
+    from release_pipeline.mechanisms.attacks.inferring_kernel import guess_all
+
+    released = np.stack([column.released[people.left] for column in table.columns], dtype=np.float64)
+    width = released.max(axis=1) - released.min(axis=1)
+    is_number = np.array([column.is_numeric for column in table.columns])
+    scale = np.where(is_number, np.divide(1.0, width, out=np.zeros_like(width), where=width > 0), -1.0)
+    tolerance = np.array([_find_tolerance(column) for column in table.columns])
+    both = (people.targets, people.control)
+    who = np.concatenate(both)
+    truth = np.stack([column.of_people(who) for column in table.columns], axis=1, dtype=np.float64)
+    if not (np.isfinite(scale).all() and np.isfinite(truth).all() and np.isfinite(width).all()):
+        raise InvalidArgument("there are numbers whose distance is not finite.", where="the attacked columns")
+    chance = np.empty(truth.shape)
+
+    def guess_some(first: int) -> None:
+        some = slice(first, first + _AT_ONCE)
+        guess_all(released, scale, truth[some], tolerance, chance[some])
+
+    with ThreadPoolExecutor(cpu_count() or 1) as pool:
+        list(pool.map(guess_some, range(0, len(who), _AT_ONCE)))
+    for place, column in enumerate(table.columns):
+        values, count = np.unique(column.released[people.left], return_counts=True)
+        guess = _guess_best(values, count, tolerance[place], column.original)
+        yield np.split(chance[:, place], [len(people.targets)]), guess
+
+
+def widen(tolerance: float, truth: Any) -> Any:
+    """A tolerance that lets pass what lies exactly at it, whatever rounding has done; the kernel compiles it, too."""
+    return tolerance * (1.0 + SLACK) + ROUNDING * (abs(truth) + tolerance)
+
+
+def _find_tolerance(secret: AttackedColumn) -> float:
+    """How far a guess may be from the truth."""
+    return TOLERANCE * _mean_deviation(secret.original) if secret.is_numeric else 0.0
+
+
+def infer_column(
+    table: Attacked, secret: AttackedColumn, people: People, view: View | None = None
+) -> tuple[list[FloatArray], float]:
+    """The successes against targets and control group, and the constant's; by all other columns unless by those of a view."""
+    values = np.unique(secret.released[people.left], return_inverse=True, return_counts=True)  # before the points take their room
+    view = view or View([column for column in table.columns if column is not secret], people.left)
+    tolerance = _find_tolerance(secret)
+    tally = _Tally(view.neighbours, values[0], values[1], tolerance)
+    both = (people.targets, people.control)
+    tried = [np.concatenate([tally.chance(near, truth) for near, truth in view.search(some, secret)]) for some in both]
+    return tried, _guess_best(values[0], values[2], tolerance, secret.original)
+
+
+class _Tally:
+    """The secret's released values at every point, ready to be counted within a tolerance."""
+
+    def __init__(self, neighbours: Neighbours, values: npt.NDArray[Any], rank: Rows, tolerance: float) -> None:
+        self._weight, self._values, self._tolerance = neighbours.weight, values, tolerance
+        self._keys = np.sort(neighbours.place * len(self._values) + rank)
+
+    def chance(self, near: Nearest, truth: npt.NDArray[Any]) -> FloatArray:
+        """For each of the people looked up the share of the nearest rows whose secret is within the tolerance of the truth."""
+        most: FloatArray = widen(self._tolerance, truth)
+        first = np.searchsorted(self._values, truth - most, side="left")
+        last = np.searchsorted(self._values, truth + most, side="right")
+        who = np.repeat(np.arange(len(truth)), np.diff(near.start))
+        point = near.member * len(self._values)
+        found = np.searchsorted(self._keys, point + last[who]) - np.searchsorted(self._keys, point + first[who])
+        return near.total(found) / near.total(self._weight[near.member])
+
+
+def _guess_best(values: npt.NDArray[Any], count: Rows, tolerance: float, original: npt.NDArray[Any]) -> float:
+    """The share of originals that one constant gets right: the one within whose tolerance most released values are."""
+    above = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(count)])
+    ends = np.searchsorted(values, values + 2 * tolerance, side="right")
+    least = values[int(np.argmax(above[ends] - above[:-1]))]
+    return int(np.count_nonzero((original >= least) & (original <= least + 2 * tolerance))) / len(original)
+
+
+def _mean_deviation(values: npt.NDArray[Any]) -> float:
+    distances: FloatArray = np.abs(values - np.median(values))
+    return float(distances.mean())
+
+
+# Linking: whether the released table joins what two sources know about the same person (GEM23).
+
+
+TARGETS = 1_000  # people attacked, at most, and as many in the control group
+
+
+def link(
+    table: Attacked,
+    *,
+    stream: NoiseStream,
+    known: tuple[Sequence[str], Sequence[str]] | None = None,
+    people: People | None = None,
+) -> Attack:
+    """How often the released table joins what two sources know about the same person, who is in both under different names.
+
+    `known` names the columns of the one source and those of the other; without it, every other column each. The attacker takes
+    one of the rows nearest by the first source's columns, one of those nearest by the second's, and wins if it is the same row:
+    with sets A and B of rows equally near, the chance is |A and B| / (|A| |B|). Without ties this is GEM23's attack with one
+    neighbour; k equal rows, however near, link with 1/k, while with ties broken by the order of rows they would always. Two rows
+    at random are the same one once in as many as there are: that is `guess`. `people`: who is attacked, where the table was made
+    without the control group.
+    """
+    names = [column.name for column in table.columns]
+    sources = (names[::2], names[1::2]) if known is None else (list(known[0]), list(known[1]))
+    if set(sources[0]) & set(sources[1]) or not set(sources[0]) | set(sources[1]) <= set(names):
+        raise InvalidArgument("the two sources share a column, or know one that the table does not have.", where="known")
+    people = people or draw_people(len(table), stream, most=TARGETS)
+    one, other = (View([column for column in table.columns if column.name in source], people.left) for source in sources)
+    join = _Join(one.neighbours, other.neighbours)
+    tried = [
+        np.array([join.chance(*lists) for lists in zip(one.lists(some), other.lists(some), strict=True)])
+        for some in (people.targets, people.control)
+    ]
+    return judge("linking", tried[0], tried[1], guess=1 / len(people.left), among=len(table))
+
+
+class _Join:
+    """Which rows are at a point of the one view and at a point of the other."""
+
+    def __init__(self, one: Neighbours, other: Neighbours) -> None:
+        self._one, self._other = one, other
+        self._pairs = np.sort(one.place * len(other.weight) + other.place)
+        self._rows: tuple[IntArray, IntArray] | None = None
+        self._marked = np.zeros(len(other.weight), dtype=np.bool_)
+
+    def chance(self, one: IntArray, other: IntArray) -> float:
+        """|A and B| / (|A| |B|) for the rows A at some points of the one view and the rows B at some of the other."""
+        sizes = int(self._one.weight[one].sum()), int(self._other.weight[other].sum())
+        if len(one) * len(other) <= sizes[0]:
+            wanted = (one[:, np.newaxis] * len(self._marked) + other).reshape(-1)
+            first, last = (np.searchsorted(self._pairs, wanted, side=side) for side in ("left", "right"))
+            both = int(np.sum(last - first))
+        else:
+            self._marked[other] = True
+            both = sum(int(np.count_nonzero(self._marked[self._other.place[rows]])) for rows in self._rows_at(one))
+            self._marked[other] = False
+        return both / (sizes[0] * sizes[1])
+
+    def _rows_at(self, points: IntArray) -> Iterator[IntArray]:
+        if self._rows is None:
+            order = np.argsort(self._one.place, kind="stable")
+            self._rows = order, np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(self._one.weight)])
+        rows, start = self._rows
+        yield from (rows[start[point] : start[point + 1]] for point in points.tolist())

@@ -1,0 +1,248 @@
+"""Predicates about rows, who meets them, and which an attacker makes of released rows."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from release_pipeline.errors import InvalidArgument
+from release_pipeline.mechanisms.attacks.view import Attack, Attacked, People, Rows, judge
+from release_pipeline.mechanisms.noise import NoiseStream, shuffled_positions
+
+PREDICATES = 1_000  # with which it is tried to single somebody out, at most
+ATTEMPTS = 20_000  # to make one of several columns
+MOST_COLUMNS = 5  # in one predicate
+
+_ATTEMPTS_PER_ROW = 10
+_FIRST_LOOK = 4_096  # rows that most attempts fail on already
+_SOME = 1_024  # rows that are looked at before all others, to see whether more than one meets a predicate
+_TOGETHER = 1_024  # attempts that are looked at together
+
+Comparison: TypeAlias = Literal["<=", ">=", "=="]
+_EQUAL, _AT_LEAST, _AT_MOST = range(3)
+_COMPARISONS: tuple[Comparison, ...] = ("==", ">=", "<=")
+Predicate: TypeAlias = tuple[tuple[int, Comparison, float], ...]
+
+
+class Side:
+    """Some rows, each column sorted, so that who meets a predicate is sought among the few who meet its rarest condition."""
+
+    def __init__(self, columns: list[npt.NDArray[Any]]) -> None:
+        self.columns = columns
+        self.order = [np.argsort(column, kind="stable").astype(np.int32) for column in columns]
+        self.ordered = [column[order] for column, order in zip(columns, self.order, strict=True)]
+        self._listed = [column.tolist() for column in self.ordered]  # of which one entry is found sooner
+
+    def is_met_once(self, predicate: Predicate) -> bool:
+        """Whether exactly one row meets all conditions: where some rows tell that there are more, no others are looked at."""
+        spans = [self._span(*condition) for condition in predicate]
+        rarest = min(range(len(spans)), key=lambda number: spans[number][1] - spans[number][0])
+        rows = self.order[predicate[rarest][0]][slice(*spans[rarest])]
+        others = [condition for number, condition in enumerate(predicate) if number != rarest]
+        met = self._count(rows[:_SOME], others)
+        if met < 2:
+            met += self._count(rows[_SOME:], others)
+        return met == 1
+
+    def _count(self, rows: npt.NDArray[np.int32], conditions: list[tuple[int, Comparison, float]]) -> int:
+        """How many of these rows meet all conditions."""
+        for column, comparison, value in conditions:
+            if not len(rows):
+                break
+            there = self.columns[column][rows]
+            rows = rows[there <= value if comparison == "<=" else there >= value if comparison == ">=" else there == value]
+        return len(rows)
+
+    def single_out(self, predicates: list[Predicate]) -> npt.NDArray[np.bool_]:
+        """Whether exactly one row meets each predicate."""
+        return np.array([self.is_met_once(predicate) for predicate in predicates], dtype=np.bool_)
+
+    def _span(self, column: int, comparison: Comparison, value: float) -> tuple[int, int]:
+        ordered = self._listed[column]
+        first = 0 if comparison == "<=" else bisect_left(ordered, value)
+        return first, len(ordered) if comparison == ">=" else bisect_right(ordered, value)
+
+
+def make_by_one_column(released: Side, kinds: list[bool], stream: NoiseStream) -> list[Predicate]:
+    """Predicates of one condition that single out a released row: for each row one at random of those that there are."""
+    n = len(released.columns[0])
+    unique = np.zeros((n, len(kinds)), dtype=np.bool_)
+    pool: list[tuple[int, Predicate]] = []
+    for column, (ordered, order) in enumerate(zip(released.ordered, released.order, strict=True)):
+        new = np.concatenate([np.ones(1, dtype=np.bool_), ordered[1:] != ordered[:-1], np.ones(1, dtype=np.bool_)])
+        alone = new[:-1] & new[1:]
+        unique[order[alone], column] = True
+        if kinds[column] and alone[0]:
+            pool.append((int(order[0]), ((column, "<=", ordered[0].item()),)))
+        if kinds[column] and alone[-1]:
+            pool.append((int(order[-1]), ((column, ">=", ordered[-1].item()),)))
+    # the rows are in random order: of a million there is no need to list them all before choosing
+    enough = int(np.searchsorted(np.cumsum(unique.any(axis=1)), PREDICATES)) + 1
+    for row, column in np.argwhere(unique[:enough]).tolist():
+        pool.append((row, ((column, "==", released.columns[column][row].item()),)))
+    found: dict[int, Predicate] = {}
+    for place in shuffled_positions(len(pool), stream):
+        row, predicate = pool[int(place)]
+        if len(found) < PREDICATES:
+            found.setdefault(row, predicate)
+    return list(found.values())
+
+
+def make_by_several_columns(released: Side, kinds: list[bool], stream: NoiseStream) -> list[Predicate]:
+    """For each row at most one predicate of two to five conditions, made of its own values, that it alone meets."""
+    most = min(len(kinds), MOST_COLUMNS)
+    if most < 2:
+        return []
+    n = len(released.columns[0])
+    medians = [float(np.median(column)) if numeric else 0.0 for column, numeric in zip(released.columns, kinds, strict=True)]
+    attempts = min(ATTEMPTS, _ATTEMPTS_PER_ROW * n)
+    rows = np.resize(shuffled_positions(n, stream), attempts)
+    sizes = 2 + shuffled_positions(attempts, stream) % (most - 1)
+    chosen = _choose_columns(sizes, len(kinds), stream)
+    values = [column[rows] for column in released.columns]
+    compared = [
+        np.where(of_rows > median, _AT_LEAST, _AT_MOST) if numeric else np.full(attempts, _EQUAL)
+        for of_rows, median, numeric in zip(values, medians, kinds, strict=True)
+    ]
+    first = _FirstRows([column[:_FIRST_LOOK] for column in released.columns])
+    found: dict[int, Predicate] = {}
+    for start in range(0, attempts, _TOGETHER):
+        part = slice(start, start + _TOGETHER)
+        few = first.count([one[part] for one in values], [one[part] for one in compared], chosen[part]) < 2
+        for attempt in (start + np.flatnonzero(few)).tolist():
+            row = int(rows[attempt])
+            if row in found:
+                continue
+            conditions: list[tuple[int, Comparison, float]] = []
+            for column in np.flatnonzero(chosen[attempt]).tolist():
+                comparison = _COMPARISONS[int(compared[column][attempt])]
+                conditions.append((column, comparison, values[column][attempt].item()))
+            predicate = tuple(conditions)
+            if released.is_met_once(predicate):
+                found[row] = predicate
+                if len(found) == PREDICATES:
+                    return list(found.values())
+    return list(found.values())
+
+
+class _FirstRows:
+    """Some rows, by which very many predicates are looked at together: of each column which rows come first in its order, as
+    bits, for every number of them."""
+
+    def __init__(self, columns: list[npt.NDArray[Any]]) -> None:
+        self._ordered: list[npt.NDArray[Any]] = []
+        self._firsts: list[npt.NDArray[np.uint64]] = []
+        count = len(columns[0])
+        for column in columns:
+            order = np.argsort(column, kind="stable")
+            self._ordered.append(column[order])
+            firsts = np.zeros((count + 1, -(-count // 64)), dtype=np.uint64)
+            firsts[np.arange(1, count + 1), order // 64] = np.uint64(1) << (order % 64).astype(np.uint64)
+            self._firsts.append(np.bitwise_or.accumulate(firsts, axis=0))
+
+    def count(
+        self, values: list[npt.NDArray[Any]], compared: list[npt.NDArray[np.intp]], chosen: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.int64]:
+        """How many of the rows meet each predicate: of every column one value and comparison of each, and whether it is asked."""
+        met = np.repeat(self._firsts[0][-1:], len(chosen), axis=0)
+        for column, (ordered, firsts) in enumerate(zip(self._ordered, self._firsts, strict=True)):
+            asked = np.flatnonzero(chosen[:, column])
+            sought, how = values[column][asked], compared[column][asked]
+            begin = np.where(how == _AT_MOST, 0, np.searchsorted(ordered, sought, side="left"))
+            end = np.where(how == _AT_LEAST, len(ordered), np.searchsorted(ordered, sought, side="right"))
+            met[asked] &= firsts[end] ^ firsts[begin]
+        return np.bitwise_count(met).sum(axis=1, dtype=np.int64)
+
+
+def make_by_chance(released: Side, kinds: list[bool], stream: NoiseStream, *, most: int) -> list[Predicate]:
+    """Predicates with random columns and values, of those that the released rows span or have."""
+    fewest, most = min(2, most), min(len(kinds), most)
+    if most < fewest:
+        return []
+    sizes = fewest + shuffled_positions(PREDICATES, stream) % (most - fewest + 1)
+    levels = [
+        np.unique(ordered) if not numeric else ordered[[0, -1]] for ordered, numeric in zip(released.ordered, kinds, strict=True)
+    ]
+    columns = [np.flatnonzero(chosen).tolist() for chosen in _choose_columns(sizes, len(kinds), stream)]
+    chance = shuffled_positions(PREDICATES * most, stream).reshape(PREDICATES, most) / (PREDICATES * most)
+    upwards = shuffled_positions(PREDICATES * most, stream).reshape(PREDICATES, most) % 2
+    predicates: list[Predicate] = []
+    for number, chosen in enumerate(columns):
+        conditions: list[tuple[int, Comparison, float]] = []
+        for place, column in enumerate(chosen):
+            level = levels[column]
+            if kinds[column]:
+                value = float(level[0] + (level[1] - level[0]) * chance[number, place])
+                conditions.append((column, ">=" if upwards[number, place] else "<=", value))
+            else:
+                conditions.append((column, "==", level[int(chance[number, place] * len(level))].item()))
+        predicates.append(tuple(conditions))
+    return predicates
+
+
+def _choose_columns(sizes: npt.NDArray[np.intp], m: int, stream: NoiseStream) -> npt.NDArray[np.bool_]:
+    """For each size so many different columns of m."""
+    order = shuffled_positions(len(sizes) * m, stream).reshape(len(sizes), m).argsort(axis=1)
+    chosen = np.zeros((len(sizes), m), dtype=np.bool_)
+    np.put_along_axis(chosen, order, np.arange(m) < sizes[:, np.newaxis], axis=1)
+    return chosen
+
+
+# Singling out: whether what is true of a single released row is true of a single person (GEM23).
+
+
+def single_out(table: Attacked, *, stream: NoiseStream) -> tuple[Attack, Attack]:
+    """How often what is true of a single released row is true of a single person: by one column, and by several.
+
+    The people are halved. The attacker sees the released rows of the one half and makes predicates that exactly one of these rows
+    meets, at most one predicate for each row, so that each success is another person's; a predicate succeeds if exactly one
+    original of that half meets it, and in the control group if exactly one of the other half does, which is as large, so that no
+    correction for size is needed. By one column: the least and the greatest number where they are unique, and values that occur
+    once. By several: two to five random columns of a random row, each number no less than the row's if that is above the
+    median and no greater otherwise, each category equal. At most 1,000 predicates are tried, made in at most 20,000 attempts,
+    ten for a row; where none can be made the shares say that nothing was tried. `guess` is the success of predicates with
+    random columns and random values of the released columns' ranges and categories.
+
+    What halving costs: a row that k - 1 others equal is the only one left in its half once in 2^(k-1), so that small clusters
+    seem to let more predicates be made (k = 5: one row in sixteen) than the whole table would.
+    """
+    order = shuffled_positions(len(table), stream)
+    half = len(table) // 2
+    targets, control = order[:half], order[half : 2 * half]
+    return _single_out(table, targets, People(targets, control, targets), stream)
+
+
+def single_out_beside(table: Attacked, people: People, *, stream: NoiseStream) -> tuple[Attack, Attack]:
+    """The same where the table was made without the control group, its rows being somebody's or nobody's: predicates of as many
+    of them as there are people, who are as many as those that it was made without."""
+    if len(people.targets) != len(people.control):
+        raise InvalidArgument("there must be as many people in the control group as others.", where="people")
+    rows = people.left[shuffled_positions(len(people.left), stream)[: len(people.targets)]]
+    return _single_out(table, rows, people, stream)
+
+
+def _single_out(table: Attacked, rows: Rows, people: People, stream: NoiseStream) -> tuple[Attack, Attack]:
+    targets, control = people.targets, people.control
+    released = Side([column.released[rows] for column in table.columns])
+    kinds = [column.is_numeric for column in table.columns]
+    found = [make_by_one_column(released, kinds, stream), make_by_several_columns(released, kinds, stream)]
+    guesses = [make_by_chance(released, kinds, stream, most=most) for most in (1, MOST_COLUMNS)]
+    del released
+    side = Side([column.of_people(targets) for column in table.columns])
+    hits, lucky = ([side.single_out(predicates) for predicates in made] for made in (found, guesses))
+    del side
+    side = Side([column.of_people(control) for column in table.columns])
+    misses = [side.single_out(predicates) for predicates in found]
+    names = ("singling out by one column", "singling out by several columns")
+    attacks: list[Attack] = []
+    for name, predicates, hit, missed, luck in zip(names, found, hits, misses, lucky, strict=True):
+        gain = np.zeros(len(table.columns))
+        for predicate, difference in zip(predicates, hit.astype(np.int64) - missed, strict=True):
+            gain[[column for column, _, _ in predicate]] += difference
+        worst = table.columns[int(gain.argmax())].name if gain.max() > 0 else ""
+        guess = float(luck.mean()) if len(luck) else 0.0
+        attacks.append(judge(name, hit, missed, guess=guess, among=None, worst=worst))
+    return attacks[0], attacks[1]

@@ -1,0 +1,177 @@
+"""What is attacked: columns before and after, row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from release_pipeline.errors import InvalidArgument, InvalidType
+from release_pipeline.mechanisms.basis.grid import FloatArray, IntArray
+from release_pipeline.mechanisms.basis.samples import Share, difference_beyond, measure_share
+from release_pipeline.mechanisms.noise import NoiseStream, shuffled_positions
+from release_pipeline.mechanisms.risk.neighbours import Nearest, Neighbours
+
+Rows: TypeAlias = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AttackedColumn:
+    """One column before and after: float64 for numbers, or integers that number categories (-1: blank) in the same way in
+    both. `own` is the row of the original of each released one, where they do not lie in the same order: so that nobody need
+    put a column into it."""
+
+    name: str
+    original: npt.NDArray[Any]
+    released: npt.NDArray[Any]
+    own: Rows | None = None
+
+    def of_people(self, people: Rows) -> npt.NDArray[Any]:
+        """The originals of some released rows."""
+        rows: Rows = people if self.own is None else self.own[people]
+        return np.take(self.original, rows)
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether it holds numbers rather than categories."""
+        return self.original.dtype.kind == "f"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Attacked:
+    """A released table and what it was made of: row i of every released column comes from row i of every original one, or from
+    row own[i] of it."""
+
+    columns: tuple[AttackedColumn, ...]
+
+    def __post_init__(self) -> None:
+        if not self.columns:
+            raise InvalidArgument("there is no column to attack.")
+        for column in self.columns:
+            kinds = {column.original.dtype.kind, column.released.dtype.kind}
+            if kinds != {"f"} and not kinds <= {"i", "u"}:
+                raise InvalidType("a column is neither float64 nor integer codes, before and after.", where=column.name)
+            own = column.original if column.own is None else column.own
+            if {own.shape, column.released.shape} != {(len(self),)}:
+                raise InvalidArgument("the columns do not have equally many rows.", where=column.name)
+            if column.is_numeric and not (np.isfinite(column.original).all() and np.isfinite(column.released).all()):
+                raise InvalidArgument(
+                    "there are missing or infinite numbers.",
+                    where=column.name,
+                    remedy="Leave these records out, or give the column as codes, -1 for blank.",
+                )
+        if len(self) < 3:
+            raise InvalidArgument("fewer than three records leave nobody to compare with.")
+
+    def __len__(self) -> int:
+        return len(self.columns[0].released)
+
+
+# Who is attacked, who is in the control group, and what an attack came to beside it.
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """Who is attacked, as rows of a table: `targets`, and as many in the `control` group; and the released rows that are `left`
+    to the attacker. Where these are nobody's, the table was made of the first and without the second."""
+
+    targets: Rows
+    control: Rows
+    left: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """What an attack came to.
+
+    attack   the share of successes against people whose own rows were there
+    control  the same against people whose own rows had been taken out
+    guess    the share of successes of somebody who does not look at any row that is near
+    risk     the attack's successes beyond the control group's, as a share of what was left to gain (`difference_beyond`)
+    worst    the column that most of the risk is in, where the attack can tell; empty where it cannot or where there is no risk
+    """
+
+    name: str
+    attack: Share
+    control: Share
+    guess: float
+    risk: Share
+    worst: str
+
+
+def draw_people(n: int, stream: NoiseStream, *, most: int) -> People:
+    """So many of n at random at the most, as many for the control group, and all rows but those of the latter, in their order."""
+    order = shuffled_positions(n, stream)
+    size = min(most, n // 3)
+    return People(order[size : 2 * size], order[:size], np.sort(order[size:]))
+
+
+def judge(
+    name: str, tried: npt.NDArray[Any], control: npt.NDArray[Any], *, guess: float, among: int | None, worst: str = ""
+) -> Attack:
+    """What came of it, person by person (`tried`, `control`); `among`: of how many in all they were drawn."""
+    attack, beside = (measure_share(successes.astype(np.float64), among=among) for successes in (tried, control))
+    risk = difference_beyond(attack, beside)
+    return Attack(name, attack, beside, guess, risk, worst if risk.value > 0 else "")
+
+
+# What an attacker knows of released rows, and which of them are nearest to a person.
+
+
+_AT_ONCE = 16  # targets whose lists of ties are held together
+
+
+class View:
+    """The released rows that are left, as points of the columns that an attacker knows."""
+
+    def __init__(self, columns: Sequence[AttackedColumn], left: Rows) -> None:
+        self._numbers: list[tuple[AttackedColumn, float, float]] = []
+        self._constant: list[tuple[AttackedColumn, float]] = []
+        self._codes = [column for column in columns if not column.is_numeric]
+        for column in columns:
+            if column.is_numeric:
+                released = column.released[left]
+                least, most = float(released.min()), float(released.max())
+                if most > least:
+                    self._numbers.append((column, least, most - least))
+                else:
+                    self._constant.append((column, least))
+        known = np.empty((len(left), len(self._numbers)))
+        for place, (column, least, width) in enumerate(self._numbers):
+            known[:, place] = (column.released[left] - least) / width
+        codes = np.empty((len(left), len(self._codes)), dtype=np.int64)
+        for place, column in enumerate(self._codes):
+            codes[:, place] = column.released[left]
+        self.neighbours = Neighbours(known, power=1, codes=codes, consume=True)
+
+    def search(self, people: Rows, secret: AttackedColumn) -> Iterator[tuple[Nearest, npt.NDArray[Any]]]:
+        """The rows nearest to the originals of some people, and these people's values of the secret."""
+        points, codes = self._points(people)
+        for near in self.neighbours.search(points, codes):
+            yield near, secret.of_people(people[near.first : near.first + len(near.distance)])
+
+    def nearest(self, people: Rows) -> FloatArray:
+        """How far the nearest rows are from the originals of some people. A column without any range has no distance, but
+        people who have another value there are like no row: they are at least a column away."""
+        distance, _ = self.neighbours.count(*self._points(people))
+        for column, only in self._constant:
+            distance = distance + (column.of_people(people) != only)
+        return distance
+
+    def lists(self, people: Rows) -> Iterator[IntArray]:
+        """For each of some people the distinct points that are nearest."""
+        for start in range(0, len(people), _AT_ONCE):
+            for near in self.neighbours.search(*self._points(people[start : start + _AT_ONCE])):
+                yield from np.split(near.member, near.start[1:-1])
+
+    def _points(self, people: Rows) -> tuple[FloatArray, IntArray]:
+        points = np.empty((len(people), len(self._numbers)))
+        for place, (column, least, width) in enumerate(self._numbers):
+            points[:, place] = (column.of_people(people) - least) / width
+        codes = np.empty((len(people), len(self._codes)), dtype=np.int64)
+        for place, column in enumerate(self._codes):
+            codes[:, place] = column.of_people(people)
+        return points, codes

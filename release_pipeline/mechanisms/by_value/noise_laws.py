@@ -1,0 +1,234 @@
+"""How the budget of a column is split over its stages: noise of integer scales under epsilon, of rational variances under rho.
+
+Replacing one record takes 1 from one count of a stage and adds 1 to another: the counts of a stage change by 2 in L1 and by
+sqrt(2) in L2. Discrete Laplace noise of scale t then loses 2/t of epsilon, discrete Gaussian noise of variance s^2 loses 1/s^2
+of rho (methods.md sections 7 and 8). What the stages lose adds up, also where the cells of one follow from noisy counts
+before."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+
+from release_pipeline.errors import InvalidArgument
+from release_pipeline.mechanisms.accounting.scales import mean_magnitude
+from release_pipeline.mechanisms.basis.grid import FloatArray, IntArray
+from release_pipeline.mechanisms.noise import MAX_SCALE, NoiseStream, discrete_gaussian, discrete_laplace, gaussian_magnitude
+
+FIRST = Fraction(35, 100)  # of the budget, for the first stage: where on the domain the records are
+LEAST_STRENGTH = 100  # records times epsilon that counts by value need: with fewer, sums by rank have less error
+_TRIED = 200  # scales that are tried for the first stage, where whole numbers waste some of the budget
+
+
+class Noise(Protocol):
+    """Noise of one scale on the counts of a stage. `spread`: the scale as the fit sees it, and `blunt`: how much of it, where its
+    likelihood is a parabola; `coarse`: how many such scales cells are made for."""
+
+    @property
+    def loss(self) -> Fraction:
+        """What a stage loses, in the unit of its budget."""
+        ...
+
+    @property
+    def spread(self) -> float: ...
+
+    @property
+    def magnitude(self) -> float:
+        """E|Z|, for people."""
+        ...
+
+    @property
+    def blunt(self) -> float: ...
+
+    @property
+    def coarse(self) -> float: ...
+
+    def draw(self, count: int, stream: NoiseStream) -> IntArray:
+        """So many, independent."""
+        ...
+
+    def log_ratio(self, residual: FloatArray, other: FloatArray) -> FloatArray:
+        """How much likelier the first residuals are than the others, in nats."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceNoise:
+    """Discrete Laplace noise."""
+
+    scale: int
+    blunt = 0.5
+    coarse = 1.0
+
+    @property
+    def loss(self) -> Fraction:
+        """2/t of epsilon."""
+        return Fraction(2, self.scale)
+
+    @property
+    def spread(self) -> float:
+        """t."""
+        return float(self.scale)
+
+    @property
+    def magnitude(self) -> float:
+        """E|Z|."""
+        return mean_magnitude(self.scale)
+
+    def draw(self, count: int, stream: NoiseStream) -> IntArray:
+        """So many, independent."""
+        return discrete_laplace(np.full(count, self.scale, dtype=np.int64), stream)
+
+    def log_ratio(self, residual: FloatArray, other: FloatArray) -> FloatArray:
+        """(|other| - |residual|) / t."""
+        return (np.abs(other) - np.abs(residual)) / self.scale
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianNoise:
+    """Discrete Gaussian noise."""
+
+    variance: Fraction
+    blunt = 1.5  # with a parabola throughout, one count that nothing explains keeps the fit from ending
+    coarse = 1.4
+
+    @property
+    def loss(self) -> Fraction:
+        """1/s^2 of rho."""
+        return 1 / self.variance
+
+    @property
+    def spread(self) -> float:
+        """s."""
+        return math.sqrt(self.variance)
+
+    @property
+    def magnitude(self) -> float:
+        """E|Z|."""
+        return gaussian_magnitude(self.variance)
+
+    def draw(self, count: int, stream: NoiseStream) -> IntArray:
+        """So many, independent."""
+        return discrete_gaussian(self.variance, count, stream)
+
+    def log_ratio(self, residual: FloatArray, other: FloatArray) -> FloatArray:
+        """(other^2 - residual^2) / (2 s^2)."""
+        return (other - residual) * (other + residual) / (2 * float(self.variance))
+
+
+class Budget(Protocol):
+    """What the stages of a column may lose together."""
+
+    @property
+    def strength(self) -> float:
+        """The epsilon under which counts would have noise like that of this budget."""
+        ...
+
+    def first(self) -> Noise:
+        """The noise of the first stage."""
+        ...
+
+    def after(self, lost: Fraction, share: Fraction) -> Noise:
+        """The noise of the next stage, for a share of what is left after so much was lost."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PureBudget:
+    """epsilon, exactly."""
+
+    epsilon: Fraction
+
+    @property
+    def strength(self) -> float:
+        """epsilon."""
+        return float(self.epsilon)
+
+    def first(self) -> LaplaceNoise:
+        """About 0.35 of epsilon. Scales are whole numbers, so that of a large epsilon some is wasted: the scale is taken for
+        which it and that of the next stage are worth most, at the prices that make 0.35 : 0.65 the best shares where none is
+        wasted.
+
+        >>> [PureBudget(Fraction(epsilon)).first().scale for epsilon in ("1", "0.1", "2")]
+        [6, 60, 2]
+        """
+        return LaplaceNoise(_first_scale(self.epsilon))
+
+    def after(self, lost: Fraction, share: Fraction) -> LaplaceNoise:
+        """The least scale t with 2/t within the share."""
+        return LaplaceNoise(_least_scale(share * (self.epsilon - lost)))
+
+
+@dataclass(frozen=True, slots=True)
+class RhoBudget:
+    """rho, exactly: variances are fractions, so that nothing of it is wasted."""
+
+    rho: Fraction
+
+    @property
+    def strength(self) -> float:
+        """2 sqrt(2 rho): the epsilon whose discrete Laplace noise of scale 2/epsilon has the standard deviation 1/sqrt(rho)."""
+        return 2 * math.sqrt(2 * self.rho)
+
+    def first(self) -> GaussianNoise:
+        """0.35 of rho.
+
+        >>> RhoBudget(Fraction(1, 50)).first().variance
+        Fraction(1000, 7)
+        """
+        return GaussianNoise(1 / (FIRST * self.rho))
+
+    def after(self, lost: Fraction, share: Fraction) -> GaussianNoise:
+        """The variance that loses just that share."""
+        return GaussianNoise(1 / (share * (self.rho - lost)))
+
+
+@lru_cache(maxsize=64)  # asked for with every simulated and every audited release
+def _first_scale(epsilon: Fraction) -> int:
+    """That of the first stage."""
+    ideal = _least_scale(FIRST * epsilon)
+    if ideal > _TRIED:
+        return ideal
+    least = _least_scale(epsilon)
+    tried = [t for t in range(least, 3 * ideal + 1) if Fraction(2, t) < epsilon]
+    return min(tried or [least + 1], key=lambda t: _price(t, epsilon))
+
+
+def _price(first: int, epsilon: Fraction) -> Fraction:
+    """FIRST^3 t_1^2 + (1 - FIRST)^3 t_2^2: least at shares FIRST and 1 - FIRST of 2/t_1 + 2/t_2."""
+    then = _least_scale(epsilon - Fraction(2, first))
+    return FIRST**3 * first**2 + (1 - FIRST) ** 3 * then**2
+
+
+def _least_scale(epsilon: Fraction) -> int:
+    """The least whole t >= 1 with 2/t <= epsilon."""
+    scale = max(math.ceil(2 / epsilon), 1)
+    if scale > MAX_SCALE:
+        raise InvalidArgument("epsilon is too small for noise of 64 bits.", where="epsilon", remedy="Use a larger epsilon.")
+    return scale
+
+
+def name_noise(noise: Noise) -> str:
+    """The law of noise, as it stands beside counts.
+
+    >>> name_noise(LaplaceNoise(3)), name_noise(GaussianNoise(Fraction(5, 2)))
+    ('Laplace 3', 'Gaussian 5/2')
+    """
+    match noise:
+        case LaplaceNoise(scale):
+            return f"Laplace {scale}"
+        case GaussianNoise(variance):
+            return f"Gaussian {variance}"
+        case _:
+            raise InvalidArgument("nothing says how the noise of counts is named.", where="noise")
+
+
+def read_noise(words: str) -> Noise:
+    """The law that `name_noise` named."""
+    law, amount = words.split()
+    return LaplaceNoise(int(amount)) if law == "Laplace" else GaussianNoise(Fraction(amount))

@@ -1,0 +1,1 @@
+"""Records into clusters and classes: by rank, by a curve, by likeness, by declared hierarchies."""

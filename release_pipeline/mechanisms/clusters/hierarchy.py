@@ -1,0 +1,245 @@
+"""Generalisation hierarchies: what each value of a column becomes, level by level, from itself to the coarsest label.
+
+A hierarchy is declared, never learned from data. It is a table with a row per value: level 0 is the value, every further level a
+coarser label. Two values that share a label share all coarser ones too (levels are monotone), so that a more general table has
+larger classes: what the search of `lattice` and the trees of `cuts` rest on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from release_pipeline.errors import InvalidArgument, InvalidType
+from release_pipeline.mechanisms.basis.grid import IntArray, as_numbers
+
+HierarchyLike: TypeAlias = "Hierarchy | Sequence[Sequence[object]] | Mapping[Any, Sequence[object]]"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Hierarchy:
+    """The labels of every level, and for each value (by its number) the number of its label there.
+
+    `labels[level]` are distinct, in order of first appearance; `codes[level, value]` is the place of the value's label in them.
+    """
+
+    labels: tuple[tuple[str, ...], ...]
+    codes: IntArray
+
+    @classmethod
+    def of(cls, rows: HierarchyLike) -> Hierarchy:
+        """A hierarchy from rows (value, label of level 1, ...), as its CSV has them, or from {value: (label of level 1, ...)}.
+
+        Refused: no rows, rows of different lengths, a value twice, an empty entry, and levels that are not monotone.
+
+        >>> Hierarchy.of([("a", "vowel", "*"), ("b", "consonant", "*"), ("e", "vowel", "*")]).codes.tolist()
+        [[0, 1, 2], [0, 1, 0], [0, 0, 0]]
+        """
+        if isinstance(rows, Hierarchy):
+            return rows
+        if isinstance(rows, Mapping):
+            _check_not_text(rows.values())
+            rows = [(value, *labels) for value, labels in rows.items()]
+        rows = list(rows)  # a reader of CSV gives its rows once
+        _check_not_text(rows)
+        table = [tuple(str(entry) for entry in row) for row in rows]
+        _check_rows(table)
+        labels: list[tuple[str, ...]] = []
+        codes = np.empty((len(table[0]), len(table)), dtype=np.int64)
+        for level, column in enumerate(zip(*table, strict=True)):
+            known = {label: place for place, label in enumerate(dict.fromkeys(column))}
+            labels.append(tuple(known))
+            codes[level] = [known[label] for label in column]
+        hierarchy = cls(tuple(labels), codes)
+        _check_monotone(hierarchy)
+        return hierarchy
+
+    @property
+    def levels(self) -> int:
+        """How many levels there are, the values themselves included."""
+        return len(self.labels)
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The values, by number."""
+        return self.labels[0]
+
+    def encode(self, entries: npt.ArrayLike | Iterable[object]) -> IntArray:
+        """The number of each entry's value, matched as text. Missing entries (None, NaN) are refused, and so are those that no
+        value covers, by their count alone.
+        """
+        array = _as_array(entries)
+        if array.ndim != 1:
+            raise InvalidArgument(f"a column must have one dimension, not {array.ndim}.")
+        known: dict[object, int] = {value: number for number, value in enumerate(self.values)}
+        inverse = None
+        if array.dtype.kind in "iufb":
+            array, inverse = np.unique(array, return_inverse=True)
+        texts: list[object] = array.tolist()
+        numbers = np.fromiter(
+            (known.get(text if type(text) is str else _as_text(text), -1) for text in texts), np.int64, len(texts)
+        )
+        if len(texts) and int(numbers.min()) < 0:
+            often = np.ones(len(texts), dtype=np.int64) if inverse is None else np.bincount(inverse)
+            _refuse_uncovered(texts, numbers, often)
+        return numbers if inverse is None else numbers[inverse]
+
+    def of_values(self, values: npt.NDArray[np.integer[Any]]) -> Hierarchy:
+        """The same for some of the values, in this order: what occurs in a table."""
+        labels: list[tuple[str, ...]] = []
+        codes = np.empty((self.levels, len(values)), dtype=np.int64)
+        for level in range(self.levels):
+            used, codes[level] = np.unique(self.codes[level, values], return_inverse=True)
+            labels.append(tuple(self.labels[level][int(place)] for place in used))
+        return Hierarchy(tuple(labels), codes)
+
+    def __repr__(self) -> str:
+        return f"<Hierarchy of {len(self.values):,} values in {self.levels} levels>"
+
+
+def _as_array(entries: npt.ArrayLike | Iterable[object]) -> npt.NDArray[Any]:
+    """Entries as they are, one by one: NumPy alone would make texts of numbers beside texts, and floats of whole numbers."""
+    if hasattr(entries, "__array__"):
+        return np.asarray(cast(npt.ArrayLike, entries))
+    given = list(cast(Iterable[object], entries))
+    array = np.empty(len(given), dtype=object)
+    array[:] = given
+    return array
+
+
+def _as_text(entry: object) -> str | None:
+    """The text of an entry, or None if it is missing: None itself, and what is not equal to itself (NaN) or cannot tell (NA)."""
+    try:
+        return None if entry is None or bool(entry != entry) else str(entry)
+    except (TypeError, ValueError):
+        return None
+
+
+def _refuse_uncovered(entries: list[object], numbers: IntArray, often: IntArray) -> None:
+    texts = [_as_text(entry) for entry, number in zip(entries, numbers.tolist(), strict=True) if number < 0]
+    counts: list[int] = often[numbers < 0].tolist()
+    missing = sum(count for text, count in zip(texts, counts, strict=True) if text is None)
+    if missing:
+        raise InvalidArgument(
+            f"{missing:,} missing entries.", remedy="Fill them with a value that the hierarchy declares for them, or remove them."
+        )
+    raise InvalidArgument(
+        f"{sum(counts):,} records have {len(set(texts)):,} different values that the hierarchy does not cover.",
+        remedy="Declare every value that may occur, one for missing entries included.",
+    )
+
+
+def find_ambiguous_label(hierarchy: Hierarchy) -> str | None:
+    """A label that stands for different sets of values on two levels, where records of both may meet (local recoding); or None.
+
+    >>> find_ambiguous_label(Hierarchy.of([("Other", "Other", "*"), ("Sales", "Other", "*")]))
+    'Other'
+    """
+    seen: dict[str, frozenset[int]] = {}
+    for level in range(hierarchy.levels):
+        for place, label in enumerate(hierarchy.labels[level]):
+            values = frozenset(np.flatnonzero(hierarchy.codes[level] == place).tolist())
+            if seen.setdefault(label, values) != values:
+                return label
+    return None
+
+
+def _check_not_text(rows: Iterable[object]) -> None:
+    if any(isinstance(row, str | bytes) for row in rows):
+        raise InvalidType("a hierarchy has a text where a sequence of labels should be, one for each level.")
+
+
+def _check_rows(table: list[tuple[str, ...]]) -> None:
+    if not table or not table[0]:
+        raise InvalidArgument("a hierarchy has no values.")
+    for row in table:
+        if len(row) != len(table[0]):
+            raise InvalidArgument(f"the value '{row[0] if row else ''}' has {len(row)} levels, and others {len(table[0])}.")
+        if not all(row):
+            raise InvalidArgument(f"the value '{row[0]}' has an empty entry.", remedy="Write * for the coarsest label.")
+    seen: set[str] = set()
+    for value, *_ in table:
+        if value in seen:
+            raise InvalidArgument(f"the value '{value}' stands in the hierarchy twice.")
+        seen.add(value)
+
+
+def _check_monotone(hierarchy: Hierarchy) -> None:
+    for level in range(1, hierarchy.levels - 1):
+        fine, coarse = hierarchy.codes[level], hierarchy.codes[level + 1]
+        parent = np.empty(len(hierarchy.labels[level]), dtype=np.int64)
+        parent[fine] = coarse
+        torn = np.flatnonzero(parent[fine] != coarse)
+        if len(torn):
+            label = hierarchy.labels[level][int(fine[torn[0]])]
+            raise InvalidArgument(
+                f"the levels are not monotone: values that share '{label}' on level {level} have different labels on level "
+                f"{level + 1}.",
+                remedy="Give them the same labels from there on, or different ones below.",
+            )
+
+
+# Records with equal codes as one group: how many there are of each, in whatever columns.
+
+
+def group_by(columns: Iterable[npt.ArrayLike]) -> IntArray:
+    """The group of each record, from 0: two records share one if all their columns (integer codes) are equal. Columns are looked
+    at one after the other, so that they need not be there together.
+
+    >>> group_by([[1, 1, 2, 1], [5, 6, 5, 5]]).tolist()
+    [0, 1, 2, 0]
+    """
+    key, span = None, 1  # equal records have equal keys, in 0..span-1
+    for column in columns:
+        code = _as_signed(column)
+        if key is not None and len(code) != len(key):
+            raise InvalidArgument("the columns do not have equally many records.", where="columns")
+        if not len(code):
+            key = code.astype(np.int64)
+            continue
+        digits, width = _number(code, most=len(code))
+        if key is None:
+            key = digits
+        else:
+            key *= width
+            key += digits
+        span *= width
+        del code, digits
+        if span > len(key):
+            key, span = _number(key, most=len(key))
+    if key is None:
+        raise InvalidArgument("there is no column to group by.", where="columns")
+    if not len(key):
+        return key
+    number: IntArray = np.cumsum(np.bincount(key, minlength=span) > 0) - 1
+    return number[key]
+
+
+def _number(column: npt.NDArray[Any], *, most: int) -> tuple[IntArray, int]:
+    """Equal numbers for equal entries, in their order, and what all are below: at most `most`, so that products stay within 64
+    bits."""
+    lowest, highest = int(column.min()), int(column.max())
+    width = highest - lowest + 1
+    if width <= most:
+        return column.astype(np.int64) - lowest, width
+    different, numbers = np.unique(column, return_inverse=True)
+    return numbers.astype(np.int64, copy=False), len(different)
+
+
+def _as_signed(column: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Whole numbers, as narrow as they came; anything else is refused."""
+    if type(column) is not np.ndarray or column.dtype.kind != "i" or column.ndim != 1:  # a masked array is another type
+        return as_integers(column, "groups")
+    return column
+
+
+def as_integers(numbers: npt.ArrayLike, name: str) -> IntArray:
+    """Whole numbers as 64-bit ones; anything else is refused. `name` is how messages call them."""
+    array = as_numbers(numbers, name=name) if np.size(numbers) else np.empty(0, dtype=np.int64)
+    if array.dtype.kind not in "iu":
+        raise InvalidType(f"{name} must be integers.")
+    return array.astype(np.int64, copy=False)

@@ -1,0 +1,14 @@
+"""Random numbers that no claim rests on: for what is made of noisy values, where any other choice would be as private."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from release_pipeline.mechanisms.noise.streams import Context, derive_key
+
+Random = np.random.Generator
+
+
+def make_random(secret: bytes, *context: Context) -> Random:
+    """The same numbers for the same secret and context; not for noise, whose streams are ciphers."""
+    return Random(np.random.Philox(int.from_bytes(derive_key(secret, *context), "big")))

@@ -1,0 +1,1 @@
+"""What a released table lets somebody find out who knows other things about its people."""

@@ -1,0 +1,113 @@
+"""Whose record stands out in its class once it has noise, and which classes have too few records then: whom (k,epsilon)-anonymity
+drops. What that does to the claim is said in `class_noise`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal, localcontext
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from release_pipeline.errors import InvalidArgument
+from release_pipeline.mechanisms.basis.arrays import PIECE
+from release_pipeline.mechanisms.basis.grid import IntArray
+from release_pipeline.mechanisms.columns.class_noise import BoolArray, class_sizes, count_classes
+
+_DIGITS = 50  # of the logarithms behind a confidence width: correctly rounded, so every processor gives the same integer
+
+
+@cache
+def confidence_width(scale: int, confidence: Decimal, columns: int) -> int:
+    """The least whole w with P[|Z_a| <= w in each of `columns` columns] >= confidence, when all have this scale: one at c^(1/m).
+
+    P[|Z| <= w] = 1 - 2 q^(w+1) / (1 + q) with q = exp(-1/t), so w = ceil(t ln(2 / ((1 + q)(1 - c')))) - 1.
+
+    >>> confidence_width(10, Decimal("0.99"), 1), confidence_width(0, Decimal("0.99"), 1)
+    (46, 0)
+    """
+    if not 0 < confidence < 1:
+        raise InvalidArgument("the confidence does not lie between 0 and 1.", where="confidence")
+    if scale == 0:
+        return 0
+    with localcontext() as context:
+        context.prec = _DIGITS
+        each = confidence ** (Decimal(1) / columns)
+        if each >= 1:
+            raise InvalidArgument("the confidence does not lie between 0 and 1 by its first 50 digits.", where="confidence")
+        q = (Decimal(-1) / scale).exp()
+        return max(math.ceil(scale * (2 / ((1 + q) * (1 - each))).ln()) - 1, 0)
+
+
+def confidence_widths(scales: Sequence[IntArray], confidence: Decimal) -> IntArray:
+    """The half-widths of each class's confidence box, a column per noise column."""
+    m = len(scales)
+    return np.stack([np.array([confidence_width(int(t), confidence, m) for t in scale], np.int64) for scale in scales], axis=1)
+
+
+def find_exposed(
+    original: Sequence[IntArray], released: Sequence[IntArray], group: IntArray, widths: IntArray, k: int
+) -> BoolArray:
+    """The records whose confidence box holds some of the originals of their class, and fewer than k: those stand out.
+
+    Confidence-based k-anonymity (KEA18; methods.md section 5). `original`, `released`: the noise columns in grid units, an entry
+    per record; `group` the class of each record (-1: not released, and no original of any class), `widths` half-widths by class
+    and column.
+    An empty box does not count against its record, though its number may point at the original nearest to it. Each record has
+    one with a probability of at most 1 - confidence: its own original lies outside too. The decision reads original data.
+    """
+    m, sizes = len(original), class_sizes(group)
+    if widths.ndim != 2 or widths.shape[1] != m or len(sizes) > len(widths):  # compiled code checks no bounds
+        raise InvalidArgument("the widths do not have a row for each class and a column for each noise column.", where="widths")
+    widest = sorted(range(m), key=lambda place: -_guess_different(original[place]))  # few are in a box of its first column
+    by_class = np.lexsort((original[widest[0]], group))
+    members = by_class[len(group) - int(sizes.sum()) :]  # before them are those without a class
+    found, exposed = np.zeros(len(members), dtype=np.bool_), np.zeros(len(group), dtype=np.bool_)
+    _load_kernel().count_boxes(
+        np.concatenate([original[place][members] for place in widest]),
+        np.concatenate([released[place][members] for place in widest]),
+        np.concatenate([[0], np.cumsum(sizes)]),
+        np.ascontiguousarray(np.minimum(widths[:, widest], 2**60)),
+        np.repeat(np.arange(len(sizes), dtype=np.int64), sizes),
+        k,
+        found,
+    )
+    exposed[members] = found
+    return exposed
+
+
+def _guess_different(column: IntArray) -> int:
+    """How many different numbers a column has, by some all over it."""
+    return len(np.unique(column[:: max(len(column) // PIECE, 1)]))
+
+
+def find_small_classes(group: IntArray, kept: BoolArray, *, k: int) -> BoolArray:
+    """The kept records whose class has fewer than k of them. Records without a class are not among them."""
+    small = class_sizes(group, kept) < k
+    use = kept & (group >= 0)
+    found = np.zeros(len(group), dtype=np.bool_)
+    found[use] = small[group[use]]
+    return found
+
+
+def count_different(column: npt.NDArray[Any], group: IntArray, kept: BoolArray) -> IntArray:
+    """How many different values the kept records of each class have in a column."""
+    use = kept & (group >= 0)
+    groups, values = group[use], column[use]
+    by_pair = np.lexsort((values, groups))
+    groups, values = groups[by_pair], values[by_pair]
+    begins = np.ones(len(groups), dtype=np.bool_)
+    begins[1:] = (groups[1:] != groups[:-1]) | (values[1:] != values[:-1])
+    return np.bincount(groups[begins], minlength=count_classes(group))
+
+
+@cache
+def _load_kernel() -> ModuleType:
+    """The compiled loops, when they are needed."""
+    from release_pipeline.mechanisms.risk import neighbour_kernel as box_kernel
+
+    return box_kernel

@@ -1,0 +1,1 @@
+"""The methods that mask all columns of numbers together."""

@@ -1,0 +1,206 @@
+"""A look at a site: what there is to tell and was not told is put in the queues of those who want it. Nothing is sent here.
+
+What was told is a file of ids, written after the queues: a crash in between tells it once more, under the same id. At the first
+look there is no such file, and what is over by then is not told.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.ledger.policies import read_caps
+from release_pipeline.operate.alerts.matters import Alert, Matter, Spending, View, find_matters, list_spending
+from release_pipeline.operate.alerts.outbox import Outbox, count_orphans, describe_unsent, folder_of, spool_of
+from release_pipeline.operate.alerts.settings import Rule, WebhookSettings, fill, is_open_road, read_alerts, read_lineage
+from release_pipeline.policy import Policy
+from release_pipeline.policy.documents import to_json
+from release_pipeline.store.files import locked, own_folder, write_private_json, write_text
+from release_pipeline.store.registry import Event
+from release_pipeline.store.site import Site, read_desk_address
+
+TOLD, HEAD = "told", "head"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An alert that was put in queues, and whose."""
+
+    alert: Alert
+    rules: tuple[Rule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The last event of a registry, as it was seen."""
+
+    number: int
+    hash: str
+
+    def is_in(self, events: tuple[Event, ...]) -> bool:
+        """Whether a registry still has it."""
+        return [event.hash for event in events[self.number - 1 : self.number]] == [self.hash]
+
+
+def look(site: Site, *, now: datetime | None = None) -> list[Told]:
+    """Put what is new in the queues, and give it. Nothing where site.yaml has no `alerts`."""
+    rules = read_alerts(site)
+    if not rules:
+        return []
+    folder = folder_of(site)
+    own_folder(site.dagster_home)
+    with locked(folder):
+        view = _read_view(site, rules, now or datetime.now(UTC))
+        found, told = find_matters(view), list[Told]()
+        if not (folder / TOLD).exists():
+            _begin(folder, found)
+        for new in _list_new(folder, found, rules):
+            for rule in new.rules:
+                outbox_of(site, rule).put(to_json(new.alert), name=_file_name(new.alert))
+            _append(folder / TOLD, new.alert.id)
+            told.append(new)
+        _note_head(folder, view.events)
+    return told
+
+
+def preview(site: Site, *, now: datetime | None = None) -> list[Told]:
+    """What a look would put in the queues now. Changes nothing."""
+    rules, folder = read_alerts(site), folder_of(site)
+    if not rules:
+        return []
+    found = find_matters(_read_view(site, rules, now or datetime.now(UTC)))
+    if not (folder / TOLD).exists():
+        found = [matter for matter in found if matter.stands]
+    return [*_list_new(folder, found, rules)]
+
+
+def describe_preview(found: list[Told]) -> Iterator[str]:
+    """It in lines for a person: what, and who is told it."""
+    for told in found:
+        whom = ", ".join(rule.channel.words for rule in told.rules) or "nobody"
+        yield f"{told.alert.kind}: {told.alert.title}: {told.alert.words} (to {whom})"
+    if not found:
+        yield "nothing is to be told"
+
+
+def outbox_of(site: Site, rule: Rule) -> Outbox:
+    """The queue of the channel that a rule names."""
+    return Outbox(folder_of(site) / rule.name)
+
+
+def read_spending(site: Site, policies: list[Policy], events: tuple[Event, ...]) -> tuple[Spending, ...]:
+    """How far the caps are spent; nothing where populations.yaml cannot be read, which `status` tells."""
+    with suppress(ReleasePipelineError):
+        return list_spending(read_caps(site), policies, events)
+    return ()
+
+
+def _read_view(site: Site, rules: tuple[Rule, ...], now: datetime) -> View:
+    policies, _ = site.read_policies()
+    with site.open_registry(read_only=True) as registry:
+        events = registry.events
+    shares = {rule.share for rule in rules if "cap" in rule.on}
+    spending = read_spending(site, policies, events) if shares else ()
+    name, desk = site.home.name, read_desk_address(site)
+    return View(name, events, tuple(policies), spending, site.publishes_by_itself, shares, now, desk)
+
+
+def _list_new(folder: Path, found: list[Matter], rules: tuple[Rule, ...]) -> Iterator[Told]:
+    """What was not told, with who wants it, each channel once; what nobody wants counts as told."""
+    known = _read_told(folder)
+    for matter in found:
+        alert = matter.alert
+        if alert.id not in known:
+            known.add(alert.id)
+            wanting = {rule.name: rule for rule in rules if rule.wants(alert.kind, alert.share)}
+            yield Told(alert, tuple(wanting.values()))
+
+
+def _begin(folder: Path, found: list[Matter]) -> None:
+    """The file of what was told, with what is over before anybody looked."""
+    over = "".join(f"{matter.alert.id}\n" for matter in found if not matter.stands)
+    write_text(folder / TOLD, over)
+
+
+def _read_told(folder: Path) -> set[str]:
+    """The ids of what was told; half a line, of a write that was stopped, is none."""
+    try:
+        text = (folder / TOLD).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return set()
+    return {line for line in text.splitlines(keepends=False) if line}
+
+
+def _append(file: Path, line: str) -> None:
+    """A line at the end of a file, on the disk for good. What an earlier write left half is ended first."""
+    with file.open("r+b") as written:
+        if written.seek(0, os.SEEK_END) and (written.seek(-1, os.SEEK_END), written.read(1))[1] != b"\n":
+            written.write(b"\n")
+        written.write(f"{line}\n".encode())
+        written.flush()
+        os.fsync(written.fileno())
+
+
+def _file_name(alert: Alert) -> str:
+    """The id as a part of a file's name."""
+    return hashlib.sha256(alert.id.encode()).hexdigest()[:16]
+
+
+def read_head(folder: Path) -> Head | None:
+    """The last event that a look saw; None where none has looked. ValueError where it is there and cannot be read."""
+    try:
+        seen = json.loads((folder / HEAD).read_text(encoding="utf-8"))
+        return Head(int(seen["event"]), str(seen["hash"]))
+    except FileNotFoundError:
+        return None
+    except (OSError, KeyError, TypeError) as error:
+        raise ValueError from error
+
+
+def _note_head(folder: Path, events: tuple[Event, ...]) -> None:
+    """The last event that a look saw, for who asks later whether the registry still has it (`operate.health`); kept as it is
+    where the registry has it no more, or it cannot be read: the next look would hide that."""
+    try:
+        seen = read_head(folder)
+    except ValueError:
+        return
+    if events and (seen is None or seen.is_in(events)):
+        write_private_json(folder / HEAD, {"event": events[-1].number, "hash": events[-1].hash})
+
+
+# What `status` tells of alerts and lineage: what is wrong in site.yaml, what travels readable, and
+# who takes nothing.
+
+
+def find_trouble(site: Site) -> Iterator[str]:
+    """It in words, a sentence each; no address that may be a secret is in them."""
+    try:
+        rules, lineage = read_alerts(site), read_lineage(site)
+    except ReleasePipelineError as error:
+        yield error.in_full
+        return
+    for rule in {rule.name: rule for rule in rules}.values():
+        yield from describe_unsent(rule.channel.words, outbox_of(site, rule))
+    if left := count_orphans(site, {*(rule.name for rule in rules), spool_of(site).folder.name}):
+        yield f"{left} alerts wait for a channel that site.yaml named before: those who are named now were not told of them"
+    if lineage is not None:
+        yield from describe_unsent(lineage.words, spool_of(site))
+    yield from find_warnings(site)
+
+
+def find_warnings(site: Site) -> Iterator[str]:
+    """What travels readable, to another machine."""
+    lineage = read_lineage(site)
+    hooks = [rule.channel for rule in read_alerts(site) if isinstance(rule.channel, WebhookSettings)]
+    hooks += [WebhookSettings(lineage.address)] if lineage is not None and lineage.folder is None else []
+    for hook in dict.fromkeys(hooks):
+        with suppress(ReleasePipelineError, ValueError):  # what the environment lacks is told when something is sent
+            if is_open_road(fill(site, hook.address)):
+                yield f"{hook.words}: what goes there by http can be read on its way to another machine. Use https."

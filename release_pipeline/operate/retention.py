@@ -1,0 +1,83 @@
+"""What the vault keeps no longer than its policies say. Noise, charges, candidates and the people's exposure stay known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from release_pipeline.ledger.policies import policy_of
+from release_pipeline.ledger.states import PRUNED, ReleaseStatus, read_statuses
+from release_pipeline.pipeline.gates import forget_refusal
+from release_pipeline.policy import Policy
+from release_pipeline.store.registry import ReleaseId
+from release_pipeline.store.rooms import prune_workspaces
+from release_pipeline.store.site import Site
+from release_pipeline.trust.members import TRUSTED
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """The rooms of a population that were emptied, or would be."""
+
+    population: str
+    releases: tuple[ReleaseId, ...]
+
+
+def prune(site: Site, *, now: datetime | None = None, dry_run: bool = False) -> list[Pruned]:
+    """Empty the rooms of releases that are done with and older than their policy retains, and rewrite the files that held them,
+    so that what was removed cannot be read from them any more. A release that is charged and not drawn keeps what a retry needs.
+    """
+    now = now or datetime.now(UTC)
+    done: list[Pruned] = []
+    found: set[ReleaseId] = set()
+    for file in sorted(site.vault.glob("*.duckdb")):  # every one: a policy's population may have been another
+        due: dict[str, ReleaseId] = {}
+
+        def choose(rooms: Sequence[str], due: dict[str, ReleaseId] = due) -> list[str]:
+            due |= {status.id.workspace: status.id for status in _find_due(site, now) if status.id.workspace in rooms}
+            return [] if dry_run else list(due)
+
+        prune_workspaces(file, choose)
+        found |= set(due.values())
+        if due:
+            done.append(Pruned(file.stem, tuple(sorted(due.values()))))
+        if not dry_run:
+            _note(site, list(due.values()))
+    if not dry_run:  # emptied by somebody who was stopped before they could note it
+        _note(site, [known.id for known in _find_due(site, now) if known.id not in found])
+    return done
+
+
+def _note(site: Site, releases: Sequence[ReleaseId]) -> None:
+    if releases:
+        with site.open_registry() as registry:
+            for release in releases:
+                registry.add(PRUNED, release)
+    for release in releases:
+        forget_refusal(site, release)
+
+
+def _find_due(site: Site, now: datetime) -> list[ReleaseStatus]:
+    """The releases whose rooms may go, as they stand at this moment."""
+    return [known for known, policy in _list_under_policies(site) if policy is not None and _is_due(policy, known, now)]
+
+
+def _list_under_policies(site: Site) -> list[tuple[ReleaseStatus, Policy | None]]:
+    """Every release with the policy that says how long it is kept: the officer's word, where there is an officer."""
+    with site.open_registry(read_only=True) as registry:
+        statuses = read_statuses(registry.events).values()
+        trusted = any(event.kind == TRUSTED for event in registry.events)
+        hashes = {known.policy_hash for known in statuses if trusted and known.charge is not None}
+        charged = {digest: policy_of(registry, digest) for digest in hashes}
+    policies = {policy.policy: policy for policy in site.read_policies()[0]}  # nothing goes under one that cannot be read
+    return [(known, charged.get(known.policy_hash) or policies.get(known.id.policy)) for known in statuses]
+
+
+def _is_due(policy: Policy, status: ReleaseStatus, now: datetime) -> bool:
+    """Whether this release was left alone for as long as its policy retains it, and no retry needs what is in its room."""
+    undrawn = status.charge is not None and status.drawn is None and status.replaced is None
+    unfinished = status.state in ("drawn", "reserved") and status.replaced is None
+    if policy.retain is None or status.pruned >= status.since or undrawn or unfinished:
+        return False
+    return now - datetime.fromisoformat(status.since) >= timedelta(days=policy.retain)

@@ -1,0 +1,368 @@
+"""What is left of a site beside its backup, and how the officer enters what was charged after it.
+
+What is left of a site beside its backup: events that go on where the backup ends, and packages that its people signed.
+
+Whoever can write to a folder of packages can put a card there that nobody signed: believed, it costs the people of a population
+their budget, and a release its name. So a card counts as found when its package is signed under an officer of the site, as the
+backup or what survived knows them; any other is told to the officer, who decides.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from release_pipeline.errors import ReleasePipelineError, StoreBusy, WrongUsage
+from release_pipeline.ledger.office import Head, find_waiting, read_office
+from release_pipeline.ledger.policies import Caps, policy_of, read_caps, record_policy
+from release_pipeline.ledger.states import LOST_WORDS, POLICY, read_statuses
+from release_pipeline.mechanisms.basis.figures import count_of
+from release_pipeline.pipeline.cap import open_account
+from release_pipeline.pipeline.vaults import list_files
+from release_pipeline.policy import Policy
+from release_pipeline.policy.documents import Plain
+from release_pipeline.policy.loading.load import read_text
+from release_pipeline.policy.plans.loss import Loss, release_loss
+from release_pipeline.policy.values.text import read_yaml
+from release_pipeline.store.ledger import LOST, Charge, add_charge, list_charges
+from release_pipeline.store.registry import RESTORED, Event, Registry, ReleaseId, hash_of_json
+from release_pipeline.store.registry_server import Server
+from release_pipeline.store.rooms import open_rooms
+from release_pipeline.store.site import Site
+from release_pipeline.trust.keys import PrivateKey
+from release_pipeline.trust.members import need_trust
+from release_pipeline.trust.revocation import revoked_text
+from release_pipeline.verify import RELEASE, examine
+from release_pipeline.verify import WrongUsage as NotVerifiable
+
+_RETRACTED = ": RETRACTED: "  # a package of which that is told was published, whatever became of it
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A release as the card of a package tells it. `doubt`: why it is not believed; empty where it is signed."""
+
+    release: ReleaseId
+    policy_hash: str
+    records: int
+    doubt: str = ""
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """It as an event has it."""
+        known = {"release": str(self.release), "policy_hash": self.policy_hash, "records": self.records}
+        return known | ({"why": self.doubt} if self.doubt else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Survivor:
+    """What is left in a place: its events, if they can be read and go on where the backup ends; the cards of packages; the
+    releases that its vault knows of; and whether its events are all that there were, as the vault beside them says."""
+
+    home: Path
+    events: tuple[Event, ...] | None
+    cards: tuple[Card, ...]
+    kept: tuple[ReleaseId, ...] = ()
+    is_last: bool = False
+
+
+def read_survivors(site: Site, places: Iterable[Path], head: Head) -> list[Survivor]:
+    """What is left in these places. `site`: the backup's, whose key sealed it; `head`: the last event of the backup."""
+    found = [(place, _read_events(site, place, head)) for place in places]
+    with site.open_registry(read_only=True) as registry:
+        chains = [registry.events, *(events for _, events in found if events is not None)]
+    judge = _Judge(site, chains)
+    return [
+        Survivor(place, events, tuple(judge.read_cards(place)), list_kept(place), _is_last(site, place, events))
+        for place, events in found
+    ]
+
+
+def list_kept(place: Path) -> tuple[ReleaseId, ...]:
+    """The releases that a vault knows to have been charged: those of its candidates, and those that populations' files keep.
+    Whoever puts an older registry back has to take all of them away, too."""
+    found = {"/".join(folder.parts[-3:]) for folder in (place / "vault" / "candidates").glob("*/*/r*")}
+    for population in list_files(place / "vault"):
+        try:
+            with open_rooms(place / "vault", population, wait=0) as rooms:
+                found |= set(rooms.charged())
+        except StoreBusy:
+            raise
+        except ReleasePipelineError:  # damaged: then what lies beside it must do
+            continue
+    return tuple(sorted(read_release(name) for name in found if RELEASE.fullmatch(name)))
+
+
+def _is_last(site: Site, place: Path, events: tuple[Event, ...] | None) -> bool:
+    """Whether the vault beside a registry says that its last event was the last of all: an older copy has none beside it, or one
+    that knows of more."""
+    try:
+        known = site.read_other_head(place / "vault" / "registry.head")
+    except ReleasePipelineError:
+        return False
+    return bool(events) and known == (events[-1].number, events[-1].hash)
+
+
+def read_release(text: str) -> ReleaseId:
+    """The release of that name: POLICY/RELEASE/rN."""
+    if RELEASE.fullmatch(text) is None:
+        raise WrongUsage("this is not a release.", where=text, remedy="Write POLICY/RELEASE/rN.")
+    policy, release, revision = text.split("/")
+    return ReleaseId(policy, release, int(revision[1:]))
+
+
+def _read_events(site: Site, place: Path, head: Head) -> tuple[Event, ...] | None:
+    other = Site(place, site.environment)
+    try:
+        registry = other.registry_file if other.registry_file.is_file() else other.registry
+        found = site.read_other_registry(registry) if isinstance(registry, Server) or registry.is_file() else ()
+    except StoreBusy:
+        raise
+    except ReleasePipelineError:  # damaged: then what lies beside it must do
+        return None
+    return _if_later(found, head)
+
+
+def _if_later(events: tuple[Event, ...], head: Head) -> tuple[Event, ...] | None:
+    """These events, if they go on where the backup ends."""
+    return events if [event.hash for event in events[head.number - 1 : head.number]] == [head.hash] else None
+
+
+def read_server(site: Site, place: Path, survivors: list[Survivor], head: Head) -> Head | None:
+    """The last event on the server that the site.yaml of a backup names, if one is there that can be read. What the server has
+    joins the survivors, unless the site that is replaced has shown it."""
+    server = Site(place, site.environment).registry
+    try:
+        events = site.read_other_registry(server) if isinstance(server, Server) else ()
+    except StoreBusy:
+        raise
+    except ReleasePipelineError:
+        return None
+    if events and all(survivor.events is None or survivor.events[-1:] != events[-1:] for survivor in survivors):
+        survivors.append(Survivor(place, _if_later(events, head), ()))
+    return Head.of(events[-1]) if events else None
+
+
+def _read_card(file: Path) -> Card:
+    try:
+        said: Any = json.loads(file.read_text(encoding="utf-8"))
+        release, policy_hash, records = said["release"], said["hashes"]["policy"], said["rows"]["in"]
+        if not (isinstance(release, str) and isinstance(policy_hash, str) and type(records) is int and records > 0):
+            raise ValueError
+        return Card(read_release(release), policy_hash, records)
+    except (OSError, ValueError, KeyError, TypeError, WrongUsage):
+        raise WrongUsage(
+            "this card cannot be read, so nobody knows which release was published.",
+            where=str(file),
+            remedy="Put the package back as it was published, or take it away and name the release with --charged.",
+        ) from None
+
+
+class _Judge:
+    """Whose packages are believed: those of every officer whom some chain of the site's events knows, but for revoked keys."""
+
+    def __init__(self, site: Site, chains: Sequence[tuple[Event, ...]]) -> None:
+        self._officers = {site.officer} if site.officer else set[str]()
+        for events in chains:
+            office = read_office(events)
+            self._officers |= set(office.chain) if office is not None and not office.faults else set[str]()
+        self._revoked = next((text for events in sorted(chains, key=len, reverse=True) if (text := revoked_text(events))), None)
+
+    def read_cards(self, place: Path) -> Iterator[Card]:
+        """The releases that packages in a site or in a folder of packages are of, as their cards tell them."""
+        folder = place / "releases" if (place / "releases").is_dir() else place
+        for file in sorted(folder.glob("*/*/r*/privacy-card.json")):
+            yield replace(_read_card(file), doubt=self._find_doubt(file.parent))
+
+    def _find_doubt(self, folder: Path) -> str:
+        """Why a package is not believed; empty where an officer of the site stands behind it."""
+        if not self._officers:
+            return "the site names no officer, so nobody can tell who signed it"
+        try:
+            with tempfile.TemporaryDirectory() as private:
+                found = examine(folder, self._officers, self._keep_revoked(Path(private))).findings
+        except NotVerifiable:
+            return "it is no package: what is signed is missing"
+        faults = [finding.words for finding in found if finding.level == "FAIL" and _RETRACTED not in finding.words]
+        return faults[0] if faults else ""
+
+    def _keep_revoked(self, folder: Path) -> str:
+        if self._revoked is None:
+            return ""
+        file = folder / "revoked.json"
+        file.write_text(self._revoked, encoding="utf-8")
+        return str(file)
+
+
+def list_later(survivors: Iterable[Survivor], head: Head) -> list[tuple[Event, ...]]:
+    """What each chain has after the backup, the longest first."""
+    chains = [survivor.events[head.number :] for survivor in survivors if survivor.events is not None]
+    return sorted(chains, key=len, reverse=True)
+
+
+# The officer enters what was charged after a backup that was put back: what the restore found, and
+# what they name.
+#
+# What is entered has happened, and people were exposed to it. So it is entered even over the cap:
+# the ledger adds up what people were exposed to, tells that it is overdrawn, and refuses whatever
+# is new.
+
+
+NEVER = "never charged"  # what the officer says of a release that a package tells of which nobody signed
+_MOST_ROWS = 10**12
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """What was charged, and in words the populations that are over their caps with it."""
+
+    charges: tuple[Charge, ...]
+    overdrawn: tuple[str, ...]
+
+
+def accept(
+    site: Site,
+    *,
+    key: PrivateKey,
+    named: Mapping[ReleaseId, Mapping[str, Any] | None],
+    show: Callable[[str], None] = lambda _: None,
+) -> Entered:
+    """The officer signs and enters what was charged after the backup. `named`: what they know of releases beside what was found;
+    None says of one that only a doubted package tells of it, and that it was never charged. `show` gets, before anything is
+    signed, each charge in words."""
+    with site.open_registry() as registry:
+        trust, waiting = need_trust(site, registry), find_waiting(registry.events)
+        if waiting is None:
+            raise WrongUsage("no backup was put back that waits to be accepted.", where=str(site.home))
+        entries, denied = _decide(waiting, named)
+        statuses, caps = read_statuses(registry.events), read_caps(site)
+        uncharged = {name: entry for name, entry in entries.items() if name not in statuses or statuses[name].charge is None}
+        charges = [_make_charge(site, registry, name, entry) for name, entry in sorted(uncharged.items())]
+        for charge in charges:
+            show(_format_charge(registry, caps, charge))
+        document = {
+            "event": waiting.number,
+            "hash": waiting.hash,
+            "charged": [_describe_charge(charge) for charge in charges],
+            "lost": [str(name) for name in sorted(entries)],
+        }
+        document |= {"denied": [str(name) for name in denied]} if denied else {}
+        signed = trust.sign(key, kind=RESTORED, subject=str(waiting.number), digest=hash_of_json(document))
+        registry.add(RESTORED, document=document, signed=signed)
+        for charge in charges:
+            _enter(registry, caps, charge)
+        for name in sorted(entries):
+            words = f"{LOST_WORDS} The officer entered its charge." if name in uncharged else LOST_WORDS
+            registry.add(LOST, name, entered=name in uncharged, reason=words)
+        return Entered(tuple(charges), tuple(_find_overdrawn(registry, caps, charges)))
+
+
+def read_named(file: Path) -> dict[ReleaseId, Mapping[str, Any] | None]:
+    """What the officer names: a line for each release, like `people/2/r1: {records: 400}`, or `people/9/r1: never charged`."""
+    document = read_yaml(read_text(file))
+    content: Plain = document.value
+    if document.problems or not isinstance(content, dict):
+        raise _refuse_named(file)
+    try:
+        names = {name: read_release(name) for name in content}
+    except WrongUsage:
+        raise _refuse_named(file) from None
+    return {names[name]: None if entry == NEVER else _read_entry(file, entry) for name, entry in content.items()}
+
+
+def _read_entry(file: Path, entry: Plain) -> Mapping[str, Any]:
+    records = entry.get("records") if isinstance(entry, dict) else None
+    if not isinstance(entry, dict) or set(entry) - {"records", "policy"}:
+        raise _refuse_named(file)
+    if type(records) is int and records < 1:
+        raise WrongUsage(
+            f"a release of {records} records was never charged.",
+            where=str(file),
+            remedy="Write how many records it was made of, 1 or more: what is charged may depend on it.",
+        )
+    if type(records) is not int or not 0 < records <= _MOST_ROWS or not isinstance(entry.get("policy", ""), str):
+        raise _refuse_named(file)
+    return {"records": records, "policy_hash": entry.get("policy", "")}
+
+
+def _refuse_named(file: Path) -> WrongUsage:
+    return WrongUsage(
+        "this does not say which releases were charged.",
+        where=str(file),
+        remedy="A line for each: POLICY/RELEASE/rN: {records: NUMBER}, and if the policy is another by now, policy: HASH. Of "
+        f"what only a package tells that nobody signed: POLICY/RELEASE/rN: {NEVER}.",
+    )
+
+
+def _decide(
+    waiting: Event, named: Mapping[ReleaseId, Mapping[str, Any] | None]
+) -> tuple[dict[ReleaseId, Mapping[str, Any]], list[ReleaseId]]:
+    """What was charged or lost, with what is known of it, and which doubted releases never were: each of them is decided on."""
+    entries: dict[ReleaseId, Mapping[str, Any]] = {read_release(entry["release"]): entry for entry in waiting.content["releases"]}
+    doubted = {read_release(entry["release"]) for entry in waiting.content.get("doubted", ())}
+    denied = sorted(name for name, entry in named.items() if entry is None)
+    for name in denied:
+        if name not in doubted:
+            what = "was found in the registry or in a signed package" if name in entries else "is told of by no package"
+            raise WrongUsage(f"this {what}, so it is not for the officer to deny.", where=str(name), remedy="Leave it out.")
+    if open_names := sorted(doubted - set(named)):
+        raise WrongUsage(
+            f"of {', '.join(map(str, open_names))} there are packages that nobody of this site signed, or only a vault knows "
+            "of them, and the officer has not said what they are.",
+            where=f"event {waiting.number}",
+            remedy=f"In --charged FILE, a line for each: POLICY/RELEASE/rN: {{records: NUMBER}}, or POLICY/RELEASE/rN: {NEVER}.",
+        )
+    return entries | {name: entry for name, entry in named.items() if entry is not None and name not in entries}, denied
+
+
+def _enter(registry: Registry, caps: Caps, charge: Charge) -> None:
+    account = open_account(caps, policy_of(registry, charge.policy_hash), list_charges(registry))
+    add_charge(registry, replace(charge, carries=account.carries), account, happened=True)
+
+
+def _find_overdrawn(registry: Registry, caps: Caps, charges: Iterable[Charge]) -> Iterable[str]:
+    policies = {charge.population: policy_of(registry, charge.policy_hash) for charge in charges}
+    for population, policy in sorted(policies.items()):
+        account = open_account(caps, policy, list_charges(registry))
+        if not account.admits():
+            yield f"{population}: {account.spent} of {account.limit} ({account.unit}) is spent: over the cap, for it has happened"
+
+
+def _format_charge(registry: Registry, caps: Caps, charge: Charge) -> str:
+    """What the officer reads before they sign: whom it is charged to, for how many records, and how much."""
+    account = open_account(caps, policy_of(registry, charge.policy_hash), list_charges(registry))
+    amount = f"{account.words(account.of(charge.loss))} ({account.unit})"
+    return f"{charge.id}: {count_of(charge.records, 'record')}, charged to {charge.population}: {amount}"
+
+
+def _describe_charge(charge: Charge) -> dict[str, Any]:
+    """What the officer signs of a charge: the people, the policy (and so k), how many records, and epsilon."""
+    known = {"release": str(charge.id), "policy_hash": charge.policy_hash, "records": charge.records}
+    return known | {"loss": asdict(charge.loss), "population": charge.population}
+
+
+def _make_charge(site: Site, registry: Registry, release: ReleaseId, entry: Mapping[str, Any]) -> Charge:
+    """The charge of a lost release: as it was noted, or else the whole bound of its policy."""
+    digest = entry.get("policy_hash", "")
+    if digest not in {event.content["hash"] for event in registry.events if event.kind == POLICY}:
+        digest = _note_policy_of(site, registry, release, digest)
+    policy: Policy = policy_of(registry, digest)
+    loss = Loss.read(entry["loss"]) if "loss" in entry else release_loss(policy, records=entry["records"])
+    return Charge(release, policy.population, digest, entry.get("source", ""), entry["records"], loss)
+
+
+def _note_policy_of(site: Site, registry: Registry, release: ReleaseId, digest: str) -> str:
+    """Note the policy as its file is now, when it is the one that is asked for, or none is; gives its hash."""
+    policy = site.policy(release.policy)
+    if digest not in ("", policy.canonical_hash()):
+        raise WrongUsage(
+            f"the policy that it was charged under ({digest[:12]}) is not known here.",
+            where=str(release),
+            remedy=f"Put it back as policies/{release.policy}.yaml, as it was then.",
+        )
+    record_policy(site, registry, policy)
+    return policy.canonical_hash()

@@ -1,0 +1,166 @@
+"""The frozen folder that people sign: data, evidence, and a hash over all of it."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from release_pipeline import __version__
+from release_pipeline.formats.package import (
+    BLOCKS_FILE,
+    COUNTS_FILE,
+    PAIRS_FILE,
+    file_of,
+    render_cells,
+    render_counts,
+    render_table,
+    render_tables,
+)
+from release_pipeline.formats.passed_stages import Audited, Microaggregated, Validated
+from release_pipeline.ledger.looks import note_looks
+from release_pipeline.ledger.policies import read_caps
+from release_pipeline.masking import BLOCKS, CELLS, COUNTS, PAIRS
+from release_pipeline.masking.tables import TABLES
+from release_pipeline.pipeline.cap import open_account
+from release_pipeline.pipeline.record import ReleaseRecord
+from release_pipeline.pipeline.tables import Slices, write_data
+from release_pipeline.policy import Policy
+from release_pipeline.rows.validate import suite_to_json
+from release_pipeline.store.files import make_private_folder, sync, write_sums
+from release_pipeline.store.ledger import list_charges
+from release_pipeline.store.registry import ReleaseId
+from release_pipeline.store.site import Site
+from release_pipeline.store.vault import ReleaseWorkspace
+
+BESIDE = (COUNTS, CELLS, PAIRS, BLOCKS, TABLES)  # tables of the vault that are published beside the data
+_NO_PICTURES: Mapping[str, str] = {}
+
+
+def freeze(
+    folder: Path,
+    table: Slices,
+    formats: Sequence[str],
+    evidence: Mapping[str, Any],
+    pictures: Mapping[str, str] = _NO_PICTURES,
+    policy: Policy | None = None,
+) -> str:
+    """Write the candidate into `folder`, whole or not at all, and return its hash. The same content gives the same bytes. Files
+    say what the `policy` says of their columns.
+
+    What was there of the same release before is replaced, and stays there if that fails. One at a time for one folder: the
+    caller sees to it.
+    """
+    make_private_folder(folder.parent)
+    for left in folder.parent.glob(f".{folder.name}.*"):  # of an attempt that was killed
+        if left.name != f".{folder.name}.before":
+            shutil.rmtree(left)
+    partial = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
+    partial.mkdir(mode=0o700)
+    try:
+        for form in formats:
+            write_data(partial, table, form, policy)
+        (partial / "evidence.json").write_text(json.dumps(evidence, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        for name, picture in pictures.items():
+            (partial / name).write_text(picture, encoding="utf-8")
+        digest = write_sums(partial)
+        for file in partial.iterdir():
+            file.chmod(0o600)
+            sync(file)
+        _put_in_place(partial, folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return digest
+
+
+def _put_in_place(partial: Path, folder: Path) -> None:
+    before = folder.with_name(f".{folder.name}.before")
+    if before.exists() and not folder.exists():  # an earlier attempt stopped between the two renames
+        before.rename(folder)
+    shutil.rmtree(before, ignore_errors=True)
+    if folder.exists():
+        folder.rename(before)
+    try:
+        partial.replace(folder)
+    except BaseException:
+        if before.exists():
+            before.rename(folder)
+        raise
+    sync(folder.parent)
+    shutil.rmtree(before, ignore_errors=True)
+
+
+def render_beside(policy: Policy, workspace: ReleaseWorkspace, tables: Collection[str]) -> dict[str, str]:
+    """The files that are published beside the data, of those of `BESIDE` that were measured."""
+    files: dict[str, str] = {}
+    if COUNTS in tables:
+        files[COUNTS_FILE] = render_counts(workspace.read(COUNTS).to_pylist(), policy.noise_columns)
+    if CELLS in tables:
+        files[COUNTS_FILE] = render_cells(workspace.read(CELLS).to_pylist(), policy.noise_columns | policy.listed_columns)
+    for name, file in ((PAIRS, PAIRS_FILE), (BLOCKS, BLOCKS_FILE)):
+        if name in tables:
+            counted = workspace.read(name)
+            files[file] = render_tables(counted.column_names, counted.to_pylist())
+    if TABLES in tables:
+        cells = workspace.read(TABLES)
+        files |= {file_of(name): render_table(tabulation, cells) for name, tabulation in policy.tabulations.items()}
+    return files
+
+
+def collect_evidence(
+    flow: ReleaseRecord, facts: Mapping[str, Any], validated: Validated, clusters: Microaggregated, audited: Audited
+) -> dict[str, Any]:
+    """What the candidate's folder says of itself, for the people who sign it."""
+    policy = flow.policy
+    noisy = "the cluster sums" if policy.protect.makes_clusters else "single values"
+    return {
+        "confidential": "internal figures: exact losses, scales and errors describe the data and must not be published",
+        "salt": flow.site.keyed_hash(f"salt of the evidence of {flow.id}".encode()),  # no hash of it can be guessed at
+        "tool": f"release-pipeline {__version__}",
+        "release": str(flow.id),
+        "policy": json.loads(policy.canonical_json()),
+        "facts": facts,
+        "consistency": policy.consistency,
+        "units": f"scales are of {noisy}, in the column's unit; errors are mean squares over the variance, both of values as "
+        "the method saw them; clamping is the share of records outside the domain, and the mean square of how far they were "
+        "moved over the variance of the values as they came",
+        "columns": clusters.columns,
+        "clamping": validated.clamping,
+        "audit": audited.internal,
+        "gates": audited.gates,
+        "budget": audited.budget,
+        "checks_passed": validated.checks,
+        "expectation_suite": suite_to_json(policy),
+        "warnings": validated.warnings,
+        "criteria": audited.criteria,
+        "own_suite": validated.suite,
+        "looks": note_looks(flow.list_looks()),
+    }
+
+
+# What the reviewers' page says beside the release itself: the budget of its population.
+
+
+def collect_context(site: Site, policy: Policy, release: ReleaseId) -> dict[str, Any]:
+    """The budget as it was with the release's own charge. Asked once, when the release is audited first, and kept; no clock is in
+    it."""
+    with site.open_registry(read_only=True) as registry:
+        charges = list_charges(registry)
+    charges = charges[: 1 + next(place for place, charge in enumerate(charges) if charge.id == release)]
+    account = open_account(read_caps(site), policy, charges)
+    mine = [charge for charge in charges if charge.population in (policy.population, *account.carries)]
+    steps = [{"release": str(charge.id), "amount": account.of(charge.loss)} for charge in mine]
+    return {
+        "budget": {
+            "name": account.population,
+            "unit": account.unit,
+            "in_releases": account.cap.cap.releases is not None,
+            "cap": account.most,
+            "spent": account.total,
+            "remaining": account.remaining,
+            "steps": steps,
+        },
+    }

@@ -1,0 +1,368 @@
+"""Whether a release may begin, and how much room the ledger of its population has.
+
+Whether a release may begin: its series not held, its policy and caps approved where the site asks for that, and room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated
+
+from release_pipeline.errors import Blocked, OverCap, ReleasePipelineError
+from release_pipeline.ledger.account import CapView, list_ahead, read_ledgers, view_cap
+from release_pipeline.ledger.office import check_accepted
+from release_pipeline.ledger.policies import (
+    Caps,
+    check_lineage,
+    check_population,
+    next_releases,
+    open_population,
+    read_caps,
+    words_of,
+)
+from release_pipeline.ledger.states import Hold, check_not_held, read_state, read_statuses
+from release_pipeline.policy import Policy
+from release_pipeline.policy.documents import Amount, Moment
+from release_pipeline.policy.loading.populations import find_population
+from release_pipeline.policy.plans.loss import Account, Loss, depends_on_records, next_loss
+from release_pipeline.store.ledger import Charge, charges_of, list_charges
+from release_pipeline.store.registry import Event, Registry, ReleaseId
+from release_pipeline.store.site import Site
+from release_pipeline.trust.approvals import check_may_run
+
+NEEDS_RELEASES = "Nothing bounds this definition over releases: its population needs a cap like {releases: 1}."
+
+
+def check_cap(
+    site: Site,
+    registry: Registry,
+    policy: Policy,
+    release: ReleaseId,
+    *,
+    caps: Caps | None = None,
+    records: int | None = None,
+) -> tuple[Account, Loss]:
+    """The account of the policy's population, and the loss of a release that it has room for; raises in words otherwise.
+
+    Without `records`, with the fewest that the policy lets through: to refuse early what the charge would refuse. `caps`: those
+    that something else was proved under (default: as they are now).
+    """
+    check_accepted(registry.events)
+    check_not_held(registry, release)
+    caps = read_caps(site) if caps is None else caps
+    check_may_run(site, registry, policy, caps)
+    charges = list_charges(registry)
+    check_lineage(caps, charges)
+    account = open_account(caps, policy, charges)
+    check_population(caps, policy.population, release, charges)
+    loss = next_loss(policy, records)
+    if not account.admits(loss):
+        raise refuse_loss(account, loss, policy, release, at_least=records is None and depends_on_records(policy))
+    return account, loss
+
+
+def refuse_loss(account: Account, loss: Loss, policy: Policy, release: ReleaseId, *, at_least: bool = False) -> OverCap:
+    """The refusal of a release that its population has no room for."""
+    reason = f"{explain_infinity(policy, account)} " if account.of(loss) is None else ""
+    return OverCap(
+        f"the ledger refuses: {account.population} has {account.left} left of {account.limit} ({account.unit}; "
+        f"{account.spent} is spent), and this release would take {'at least ' * at_least}{account.words(account.of(loss))}.",
+        where=str(release),
+        remedy=f"{reason}The cap is the privacy officer's: populations.yaml.",
+    )
+
+
+def explain_infinity(policy: Policy, account: Account) -> str:
+    """Why nothing fits under the cap of a population, and what would."""
+    if not policy.adds_up:
+        return NEEDS_RELEASES
+    kept = " or fewer kept columns" if policy.kept_columns and account.cap.cap.scope == "table" else ""
+    return f"Nothing bounds this policy in {account.unit}: it needs a cap in its own definition and scope, another method{kept}."
+
+
+def open_account(caps: Caps, policy: Policy, charges: Sequence[Charge]) -> Account:
+    """The account of the policy's population with what these charges say of it and its ancestors."""
+    return open_population(caps, policy.population, charges)
+
+
+# The room that the ledger of a population has for a policy.
+
+
+@dataclass(frozen=True, slots=True)
+class Headroom:
+    """What the population of a policy has spent, and what the policy's next releases (`ahead`) would make of it: their `losses`,
+    or None where those depend on a number of rows that nobody named. `refusal`: why the ledger would refuse the next one, empty
+    where it has room."""
+
+    policy: Policy
+    account: Account
+    ahead: tuple[ReleaseId, ...]
+    losses: tuple[Loss, ...] | None
+    refusal: str = ""
+
+    @property
+    def fitting(self) -> int:
+        """How many of those that are ahead fit, one after the other."""
+        account = self.account
+        for fitting, loss in enumerate(self.losses or ()):
+            account = account.plus(loss)
+            if not account.admits():
+                return fitting
+        return len(self.losses or ())
+
+    @property
+    def needs(self) -> str:
+        """What has to be otherwise before anything fits; empty where something could."""
+        if not self.losses or self.account.of(self.losses[0]) is not None:
+            return ""
+        return explain_infinity(self.policy, self.account)
+
+
+def read_headroom(site: Site, policy: Policy, *, rows: int | None) -> Headroom:
+    """The room that the ledger of its population has for a policy."""
+    [found] = read_headrooms(site, [policy], rows=rows)
+    return found
+
+
+def read_headrooms(site: Site, policies: Sequence[Policy], *, rows: int | None) -> list[Headroom]:
+    """The same of several policies of one population, each as if it were the only one: the registry is read once."""
+    caps, population = read_caps(site), policies[0].population
+    find_population(caps.declared, population, file=caps.file)
+    with site.open_registry(read_only=True) as registry:
+        charges = list_charges(registry)
+        events = registry.events
+    check_lineage(caps, charges)
+    [ledger] = read_ledgers(site, population, rows=rows)
+    return [_find_headroom(policy, caps, ledger.account, charges, events, rows) for policy in policies]
+
+
+def _find_headroom(
+    policy: Policy, caps: Caps, account: Account, charges: list[Charge], events: tuple[Event, ...], rows: int | None
+) -> Headroom:
+    ahead = list_ahead(policy, charges, events)
+    unknown = rows is None and depends_on_records(policy)
+    losses = None if unknown else (next_loss(policy, rows),) * len(ahead)
+    refusal = _find_refusal(policy, caps, account, charges, ahead[0], losses[0]) if ahead and losses else ""
+    return Headroom(policy, account, tuple(ahead), losses, refusal)
+
+
+def _find_refusal(policy: Policy, caps: Caps, account: Account, charges: list[Charge], release: ReleaseId, loss: Loss) -> str:
+    """Why the ledger would refuse a release; empty where it would not."""
+    try:
+        check_population(caps, policy.population, release, charges)
+    except Blocked as error:
+        return str(error)
+    is_admitted = account.admits(loss)
+    return "" if is_admitted else str(refuse_loss(account, loss, policy, release))
+
+
+def describe_headroom(headroom: Headroom) -> Iterator[str]:
+    """It in lines for a person."""
+    policy, account, ahead, losses = headroom.policy, headroom.account, headroom.ahead, headroom.losses
+    if losses is None:
+        yield "depends on the number of rows: name it with --rows"
+        return
+    at_delta = f"; {account.at_delta}" if account.at_delta else ""
+    spent = f"population {account.population} has spent {account.spent} of {account.limit} ({account.unit}{at_delta})"
+    if not losses:
+        yield f"{spent}; every release of this policy is charged already, and a rerun costs nothing"
+        return
+    loss = losses[0]
+    verdict = "fits" if account.admits(loss) else "is refused"
+    yield f"{spent}; the next release {verdict}: {account.after(loss)} after it"
+    if headroom.needs:
+        yield headroom.needs
+    if policy.every or len(ahead) > 1:
+        which = f"of the next {len(ahead)} releases" if policy.every else f"of its {len(ahead)} releases not charged yet"
+        take = account.words(account.of(loss))
+        yield f"{which}, which take {take} each, {headroom.fitting if headroom.fitting < len(ahead) else 'all'} fit"
+
+
+@dataclass(frozen=True, slots=True)
+class NextView:
+    """The next release of a policy in the ledger."""
+
+    release: Annotated[str, "POLICY/PARTITION/rN"]
+    amount: Annotated[Amount, "what it takes"]
+    fits: Annotated[bool, "whether the ledger has room for it"]
+    after: Annotated[Amount, "what is charged to the population with it"]
+
+
+@dataclass(frozen=True, slots=True)
+class HeadroomView:
+    """The ledger before and after the next release of a policy."""
+
+    population: Annotated[str, "its name"]
+    unit: Annotated[str, "what is counted, in words"]
+    cap: Annotated[Amount, "the most that may be spent"]
+    declared: Annotated[CapView, "the cap in parts"]
+    spent: Annotated[Amount, "what is charged already"]
+    remaining: Annotated[Amount, "what may still be charged"]
+    rows_needed: Annotated[bool, "whether what a release takes depends on its rows, and none are named: see --rows"]
+    next: Annotated[NextView | None, "null where every release is charged already, or rows are needed"]
+    ahead: Annotated[tuple[str, ...], "the releases that are not charged yet; of a series without end the next few"]
+    fitting: Annotated[int | None, "how many of them fit, one after the other; null where rows are needed"]
+    needs: Annotated[str | None, "why nothing can ever fit under this cap, and what would; null where something can"]
+
+
+def view_headroom(headroom: Headroom) -> HeadroomView:
+    """The room for a script."""
+    account, first = headroom.account, None
+    if headroom.losses:
+        loss = headroom.losses[0]
+        fits, after = account.admits(loss), account.after(loss)
+        first = NextView(str(headroom.ahead[0]), account.words(account.of(loss)), fits=fits, after=after)
+    return HeadroomView(
+        population=account.population,
+        unit=account.unit,
+        cap=account.limit,
+        declared=view_cap(account),
+        spent=account.spent,
+        remaining=account.left,
+        rows_needed=headroom.losses is None,
+        next=first,
+        ahead=tuple(str(release) for release in headroom.ahead),
+        fitting=None if headroom.losses is None else headroom.fitting,
+        needs=headroom.needs or None,
+    )
+
+
+# What the next ticks of a timetable will open and charge, what is left after each, and the first
+# that the ledger will refuse.
+
+
+TICKS = 5
+MOST_OF_OTHERS = 1000  # releases of another policy that come before the last of these
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """What a tick of a timetable opens and charges."""
+
+    release: Annotated[str, "its part: the name of the release within the policy"]
+    opens: Annotated[Moment, "the tick that opens it, at the earliest: the source may come later"]
+    amount: Annotated[Amount, "what it charges, in the cap's unit"]
+    at_least: Annotated[bool, "whether more records would charge more: reckoned with the fewest that the policy lets through"]
+    fits: Annotated[bool, "whether the ledger will have room for it; after the first that is refused none is opened"]
+    left: Annotated[Amount, "what is left under the cap then, with what other timetables of the population charge before"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prospects:
+    """What comes of a series by itself."""
+
+    policy: Annotated[str, "the name of its policy"]
+    held: Annotated[Hold | None, "null unless it is held"] = None
+    ticks: Annotated[
+        tuple[Tick, ...], "what the next five releases that ticks open will charge; none while held, or without a timetable"
+    ] = ()
+    refused: Annotated[str | None, "the first of them that the ledger will refuse"] = None
+    unit: Annotated[str, "what the cap counts, in words; empty without ticks"] = ""
+    limit: Annotated[str, "the cap, in that unit; empty likewise"] = ""
+
+
+def read_prospects(site: Site, policy: Policy, *, rows: int | None = None, now: datetime | None = None) -> Prospects:
+    """What the next ticks of a policy's timetable open and charge, as registry and caps stand. `rows`: of each of its releases
+    (default: the fewest that the policy lets through)."""
+    caps, (policies, _) = read_caps(site), site.read_policies()
+    with site.open_registry(read_only=True) as registry:
+        events = registry.events
+    others = [known for known in policies if known.policy != policy.policy]
+    return foresee(caps, policy, others, events, rows=rows, now=now or datetime.now(UTC))
+
+
+def foresee(
+    caps: Caps, policy: Policy, others: Sequence[Policy], events: tuple[Event, ...], *, rows: int | None = None, now: datetime
+) -> Prospects:
+    """`read_prospects` of what was read. What `others` charge to the same population before counts: what is opened and waits, and
+    what their timetables open."""
+    holds = read_state(events).holds
+    if policy.policy in holds or policy.cron is None:
+        return Prospects(policy.policy, holds.get(policy.policy))
+    charges = list(charges_of(events))
+    check_lineage(caps, charges)
+    account = open_account(caps, policy, charges)
+    sharing = [known for known in others if known.population == policy.population and known.policy not in holds]
+    for known in (*sharing, policy):
+        account = _with_waiting(account, known, events, rows if known is policy else None)
+    mine = _list_ticks(policy, events, now, most=TICKS)
+    last = mine[-1][0] if mine else now
+    foreign = [(*tick, known) for known in sharing for tick in _list_ticks(known, events, now, until=last, most=MOST_OF_OTHERS)]
+    plan = sorted([*foreign, *((*tick, policy) for tick in mine)], key=lambda tick: (tick[0], tick[2] is policy))
+    losses = {known.policy: next_loss(known, rows if known is policy else None) for known in (*sharing, policy)}
+    ticks, stopped = list[Tick](), set[str]()
+    for moment, name, whose in plan:
+        loss = losses[whose.policy]
+        fits = whose.policy not in stopped and account.admits(loss)
+        if fits:
+            account = account.plus(loss)
+        else:
+            stopped.add(whose.policy)
+        if whose is policy:
+            at_least = rows is None and depends_on_records(policy)
+            amount, left = account.words(account.of(loss)), account.words(account.remaining)
+            ticks.append(Tick(name, moment.isoformat(), amount, at_least, fits, left))
+    refused = next((tick.release for tick in ticks if not tick.fits), None)
+    return Prospects(policy.policy, None, tuple(ticks), refused, account.unit, account.limit)
+
+
+def describe_prospects(found: Prospects) -> Iterator[str]:
+    """It in lines for a person."""
+    if found.held is not None:
+        yield f"{found.held.words.rstrip('.')}; nothing is opened or charged until `release-pipeline resume {found.policy}`"
+    for tick in found.ticks:
+        amount = f"{'at least ' * tick.at_least}{tick.amount}"
+        when = f"{words_of(datetime.fromisoformat(tick.opens))}: {tick.release}"
+        if tick.fits:
+            yield f"{when} charges {amount}, and leaves {tick.left} of {found.limit} ({found.unit})"
+        elif tick.release == found.refused:
+            yield f"{when} is refused: it would charge {amount}, and {tick.left} of {found.limit} is left ({found.unit})"
+        else:
+            yield f"{when} waits for {found.refused}"
+
+
+def list_prospects(site: Site, *, now: datetime | None = None) -> Iterator[Prospects]:
+    """Those of every series of a site that has a timetable or is held, also by a policy that cannot be read; of whose population
+    there is no cap the hold alone."""
+    now = now or datetime.now(UTC)
+    policies, _ = site.read_policies()
+    with site.open_registry(read_only=True) as registry:
+        holds = read_state(registry.events).holds
+    for policy in policies:
+        if policy.cron is None and policy.policy not in holds:
+            continue
+        try:
+            yield read_prospects(site, policy, now=now)
+        except ReleasePipelineError:  # a cap that is not declared: `status` says so of its releases
+            yield Prospects(policy.policy, holds.get(policy.policy))
+    known = {policy.policy for policy in policies}
+    yield from (Prospects(name, hold) for name, hold in sorted(holds.items()) if name not in known)
+
+
+def _with_waiting(account: Account, policy: Policy, events: tuple[Event, ...], rows: int | None) -> Account:
+    """The account with what is opened and not charged: its run comes before the next tick."""
+    statuses = read_statuses(events).values()
+    mine = [known for known in statuses if known.id.policy == policy.policy and known.state == "open" and known.replaced is None]
+    loss = next_loss(policy, rows)
+    for _ in mine:
+        account = account.plus(loss) if account.admits(loss) else account
+    return account
+
+
+def _list_ticks(
+    policy: Policy, events: tuple[Event, ...], now: datetime, *, most: int, until: datetime | None = None
+) -> list[tuple[datetime, str]]:
+    """Which tick opens which release: one each, no earlier than it is due, and none before now."""
+    found: list[tuple[datetime, str]] = []
+    if policy.cron is None:
+        return found
+    before = now
+    for upcoming in next_releases(policy, events, now):
+        due = upcoming.due or now
+        before = due if due > before else policy.cron.next_after(before)
+        if len(found) == most or (until is not None and before > until):
+            break
+        found.append((before, upcoming.release))
+    return found

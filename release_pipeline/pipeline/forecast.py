@@ -1,0 +1,191 @@
+"""How much memory a release will need: known before anything is charged, so that no release dies of it afterwards.
+
+The figures are measured (`python -m experiments.benchmarks.scale`) and rounded up: the largest stage counts. A method that
+masks column by column holds arrays of one column at a time, and of all columns the cluster of each record; others hold all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated
+
+from release_pipeline.errors import OutOfSpace
+from release_pipeline.mechanisms.catalogue import Family
+from release_pipeline.mechanisms.whole_table.pool import count_pool
+from release_pipeline.policy import Policy
+from release_pipeline.policy.kinds import GeneraliseColumn, ListedColumn, NoiseColumn
+from release_pipeline.store.environment import DATABASE, format_size
+from release_pipeline.store.site import Site
+
+PROGRAM = 400 << 20  # bytes: the interpreter, the libraries, and arrays of fixed size
+STORED = 150  # bytes of a record that DuckDB holds in memory where it may; beyond its share it goes on on disk
+HELD: dict[Family, tuple[int, int]] = {  # bytes of a record in arrays: whatever the columns, and for each of them more
+    "columns": (60, 4),
+    "by-value": (85, 4),
+    "vectors": (60, 30),
+    "mdav": (130, 48),
+    "classes": (160, 64),
+    "whole-table": (20, 1),
+}
+# where few records make a cluster, and that is more: bytes of a record, and of a record and of a cluster for each of the columns
+# that are held at once
+CLUSTERED: dict[Family, tuple[int, int, int]] = {
+    "columns": (40, 0, 95),
+    "by-value": (40, 0, 85),
+    "vectors": (55, 22, 175),
+    "mdav": (55, 22, 175),
+}
+SUMS = 28  # of a cluster for each masked column, beside its name, in the table of exact sums
+NAMED = 8  # of a cluster for each masked column, beside its name, when what is stored of exact sums is hashed
+UNITED = 64  # and where those of random parts are put together, of which all are held
+RECORDS = 104  # where every record is a cluster of its own: there are arrays of clusters, too
+PARTS = 32  # and for each column where random parts of the records are masked by themselves
+WEIGHED, GROUPED = 40, 24  # and where records have weights; where the audit is by groups
+COPIED = 16  # and where records that are counted are copied to the vault
+COMBINATION = 210  # bytes of each different row of the quasi-identifiers
+LABELLED, LABEL = 130, 110  # and of each different value of one that is made coarser; and for each of its levels
+# of a record of the pool that rows are made of; and for each column and each pair of them
+POOL, POOL_COLUMN, POOL_PAIR = 280, 35, 1
+IN_PROGRAM = 128 << 20  # and so many of all of these are the program's
+SWAP, SWAP_COLUMN = 130, 120  # bytes of a record, and for each swapped column, while blocks are made
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryView:
+    """The memory of a run."""
+
+    needed: Annotated[int, "bytes that a release of so many rows needs, about"]
+    allowed: Annotated[int, "bytes that a run may take: what site.yaml says, or what the machine has"]
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether a run may begin."""
+        return self.needed <= self.allowed
+
+
+def forecast_memory(policy: Policy, records: int, *, allowed: int, is_copied: bool | None = None) -> MemoryView:
+    """What a release of so many records will need where a run may take so much. `is_copied`: whether the vault has them, or what
+    the policy says of it."""
+    fixed, each = HELD[policy.method.family]
+    more = (WEIGHED if policy.weight is not None else 0) + (GROUPED if policy.audit.groups else 0)
+    arrays = max(records * (fixed + each * len(policy.released_columns)), _count_clustered(policy, records))
+    if policy.parts > 1:
+        arrays += records * PARTS * len(policy.released_columns) + _count_named(policy, records, UNITED)
+    if policy.method.family == "columns":
+        arrays += _count_named(policy, records, SUMS)
+    arrays = max(arrays + records * more, _count_named(policy, records, NAMED))
+    if policy.method.family == "whole-table" and (_may_be_copied(policy) if is_copied is None else is_copied):
+        arrays += records * COPIED
+    swapped = len(policy.swapped_columns)
+    blocks = records * (SWAP + SWAP_COLUMN * swapped) if swapped else 0
+    arrays += _count_listed(policy, records) + _count_pool(policy, records) + blocks
+    return MemoryView(PROGRAM + arrays + min(int(allowed * DATABASE), records * STORED), allowed)
+
+
+def _may_be_copied(policy: Policy) -> bool:
+    """Whether the policy keeps the records from being counted in their source."""
+    place = policy.source.path or ""
+    may_stay = policy.source.spark or policy.source.table or place.lower().endswith(".parquet")
+    return not (policy.is_only_counted and may_stay and policy.source.postgres is None)
+
+
+def _count_clustered(policy: Policy, records: int) -> int:
+    """The bytes of arrays of records and of clusters: where few records make a cluster, the latter are most of it."""
+    if _are_records(policy):
+        return records * RECORDS
+    if policy.method.family not in CLUSTERED:
+        return 0
+    fixed, of_record, of_cluster = CLUSTERED[policy.method.family]
+    at_once = len(policy.noise_columns) if policy.method.family in ("vectors", "mdav") else 1
+    return records * (fixed + at_once * of_record) + at_once * _count_clusters(policy, records) * of_cluster
+
+
+def _are_records(policy: Policy) -> bool:
+    """Whether every record is masked by itself: arrays of clusters are those of records then."""
+    return policy.method.family == "columns" and policy.protect.k is None
+
+
+def _count_pool(policy: Policy, records: int) -> int:
+    """The bytes of the pool that synthetic rows are made of: it is no larger for very many records."""
+    if policy.method.family != "whole-table":
+        return 0
+    columns = len(policy.released_columns)
+    each = POOL + POOL_COLUMN * columns + POOL_PAIR * columns * (columns - 1) // 2
+    return max(count_pool(records) * each - IN_PROGRAM, 0)
+
+
+def _count_clusters(policy: Policy, records: int) -> int:
+    most = records // (policy.protect.k or 1)
+    return min(most, _count_rows(policy.generalised_columns.values(), records)) if policy.generalised_columns else most
+
+
+def _count_named(policy: Policy, records: int, each: int) -> int:
+    """So many bytes, and those of its column's name, for each row of a table that has one for each cluster and masked column. Of
+    some methods there is no such table."""
+    if _are_records(policy) or policy.method.family not in ("columns", "classes", "vectors", "mdav"):
+        return 0
+    return _count_clusters(policy, records) * sum(each + len(name.encode()) for name in policy.noise_columns)
+
+
+def _count_listed(policy: Policy, records: int) -> int:
+    """The bytes of what is looked at one by one: rows of quasi-identifiers, and values that have labels."""
+    labels = sum(
+        _count_rows([column], records) * (LABELLED + LABEL * column.hierarchy.levels)
+        for column in policy.generalised_columns.values()
+    )
+    return _count_combinations(policy, records) * COMBINATION + labels
+
+
+def _count_combinations(policy: Policy, records: int) -> int:
+    """How many different rows the released quasi-identifiers may have, which are looked at one by one."""
+    columns = [policy.released_columns[name] for name in policy.released_quasi]
+    return _count_rows(columns, records, clamps=policy.clamps)
+
+
+def _count_rows(columns: Iterable[object], records: int, *, clamps: bool = False) -> int:
+    """How many different rows of these columns there may be."""
+    most = 1
+    for column in columns:
+        if isinstance(column, ListedColumn):
+            most *= len(column.entries) + 1
+        elif isinstance(column, GeneraliseColumn):
+            most *= column.hierarchy.most_values + len(column.reasons)
+        else:
+            most *= column.coded_grid.width + 2 if isinstance(column, NoiseColumn) and clamps else records
+        if most >= records:
+            return records
+    return most
+
+
+def check_memory(site: Site, policy: Policy, records: int, *, is_copied: bool, where: str) -> None:
+    """Refuse a release that needs more memory than a run may take; nothing is charged for it yet."""
+    memory = forecast_memory(policy, records, allowed=site.memory, is_copied=is_copied)
+    if memory.is_enough:
+        return
+    whose = "this machine has" if site.said_memory is None else "site.yaml allows it"
+    gigabytes = math.ceil(find_enough(policy, records) / (1 << 30))
+    raise OutOfSpace(
+        f"a release of {records:,} records needs about {format_size(memory.needed)} of memory, and {whose} "
+        f"{format_size(memory.allowed)}. Nothing is charged.",
+        where=where,
+        remedy=f"Run it where {gigabytes} GiB are to be had, and say 'memory: {gigabytes} GiB' in site.yaml; or release fewer "
+        "records at a time.",
+    )
+
+
+def find_enough(policy: Policy, records: int) -> int:
+    """The least that a run must be allowed to take, about."""
+    low, high = 0, 1 << 60
+    while low < high:
+        middle = (low + high) // 2
+        is_enough = forecast_memory(policy, records, allowed=middle).is_enough
+        low, high = (low, middle) if is_enough else (middle + 1, high)
+    return low
+
+
+def describe_memory(memory: MemoryView, records: int) -> str:
+    """It in a line for a person."""
+    about = f"about {format_size(memory.needed)} of {format_size(memory.allowed)} for {records:,} rows"
+    return about if memory.is_enough else f"{about}: a run is refused before anything is charged"

@@ -1,0 +1,278 @@
+"""The records of a release, as its stages read them: a copy in the vault; or the source itself, where all that is asked of them
+is counts. Then the vault keeps of each column the different cells and how many records have each, and tables of several columns
+are counted in the source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from release_pipeline.audit.audit import ATTACKED_SAMPLE
+from release_pipeline.errors import Blocked, SourceError
+from release_pipeline.formats.passed_stages import Ingested, Validated
+from release_pipeline.masking import RECORD
+from release_pipeline.mechanisms.basis.grid import IntArray
+from release_pipeline.pipeline.checkpoints import ReleaseCheckpoints
+from release_pipeline.pipeline.reading import (
+    is_coded,
+    needed_columns,
+    number_records,
+    read_values,
+    release_filter,
+    typed_column,
+    typed_parts,
+)
+from release_pipeline.pipeline.sources import find_workers, open_source
+from release_pipeline.policy import Policy
+from release_pipeline.rows.checks import Facts, match_header
+from release_pipeline.rows.columns import PART, ColumnTable, CutTable, Parts, find_encoders, select_cells
+from release_pipeline.rows.counted import CountedInPlace, CountedRecords, Counting, DeliveredCells
+from release_pipeline.store.in_place import COUNTED, TIMES, Batches, RecordsInPlace, open_table
+from release_pipeline.store.people import PersonKeys
+from release_pipeline.store.raw import Columns, RawTable, ReleaseFilter
+from release_pipeline.store.site import Site
+from release_pipeline.store.source import SourceDoor
+from release_pipeline.store.vault import Engine, ReleaseWorkspace
+
+CELLS_OF = "cells_"  # what the names of tables of cells begin with
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the vault has of records: tables, how many records there are, and what pins those that stay in their source."""
+
+    tables: list[str]
+    records: int
+    snapshot: str = ""
+
+
+def choose_columns(policy: Policy, source: SourceDoor, release: str) -> tuple[Columns, ReleaseFilter | None]:
+    """What is read of a source: the columns that the policy needs, and what tells the records of the release from others."""
+    names, _ = match_header(source.header, policy)
+    needed = {name: names[name] for name in needed_columns(policy) if name in names}
+    return needed, release_filter(policy, names, release)
+
+
+def find_place(
+    site: Site,
+    policy: Policy,
+    workspace: ReleaseWorkspace,
+    source: SourceDoor,
+    columns: Columns,
+    release: ReleaseFilter | None,
+) -> RecordsInPlace | None:
+    """Where the records stay: if nothing but counts is asked of them, and the site's engine counts in their source cells of all
+    their types. The column of the person may have any."""
+    if not policy.is_only_counted:
+        return None
+    counted = tuple(name for name in columns if name != policy.person_column)
+    place = workspace.open_in_place(source, columns, release, Engine(site.engine, find_workers(site), counted))
+    return place if place is not None and all(COUNTED.fullmatch(place.kinds[name]) for name in counted) else None
+
+
+def keep_records(
+    site: Site,
+    policy: Policy,
+    workspace: ReleaseWorkspace,
+    source: SourceDoor,
+    columns: Columns,
+    release: ReleaseFilter | None,
+) -> Kept:
+    """Let the vault have the records, or the cells of their columns where they stay in their source, and nothing of what it had
+    before."""
+    workspace.drop(["raw", "records", *(name for name in workspace.tables() if name.startswith(CELLS_OF))])
+    place = find_place(site, policy, workspace, source, columns, release)
+    if place is not None:
+        return _keep_cells(policy, workspace, place, source.name)
+    raw = workspace.ingest(source, columns, release=release, derive=policy.derived_before)
+    return Kept(["raw"], raw.count_records())
+
+
+def hash_tables(workspace: ReleaseWorkspace, tables: Sequence[str], snapshot: str) -> tuple[str, dict[str, dict[str, str]]]:
+    """What pins records in their source, and the hashes of these tables of the vault."""
+    return snapshot, {table: workspace.hash_table(table) for table in tables}
+
+
+def list_checked(ingested: Ingested) -> list[str]:
+    """The tables that have the records once they were checked."""
+    return [name for name in ingested.tables if name != "raw"] if ingested.snapshot else ["records"]
+
+
+def read_numbers(
+    policy: Policy, workspace: ReleaseWorkspace, ingested: Ingested, name: str
+) -> tuple[npt.NDArray[np.float64], IntArray | None]:
+    """The numbers of a column as they came, and how many records have each where that may be more than one. In the records a
+    column is as it came, but where codes stand beside the values."""
+    if ingested.snapshot:
+        table = _name_table(policy, name)
+        numbers, is_value = read_values(policy, name, workspace.cells(ingested.source, table))
+        return numbers[is_value], workspace.read(table, [TIMES]).column(0).to_numpy()[is_value]
+    if is_coded(policy, name):
+        numbers, is_value = read_values(policy, name, workspace.raw(ingested.source))
+        return numbers[is_value], None
+    return workspace.read("records", [name]).column(name).to_numpy(), None
+
+
+def list_read_again(policy: Policy) -> list[str] | None:
+    """The columns that are read as they were delivered once the checks were judged; None where that may be any."""
+    if any(is_coded(policy, name) for name in policy.columns):
+        return None
+    return [] if policy.person_column is None else [policy.person_column]
+
+
+def list_person_keys(site: Site, population: str, column: str) -> PersonKeys:
+    """The keys of the hashes of a population's persons: the last is of those hashes by which persons are found in several
+    populations, where one column's name tells them apart. Other names are other identifiers, which nobody can compare."""
+    purposes = ("persons", f"the persons of {population}", f"the persons of every population by {column}")
+    first, of_population, everywhere = (bytes.fromhex(site.keyed_hash(purpose.encode())) for purpose in purposes)
+    return PersonKeys(first, of_population, everywhere)
+
+
+def write_people(site: Site, policy: Policy, workspace: ReleaseWorkspace, source: str) -> list[str]:
+    """Write into the vault who is in the records that were ingested, and where values are swapped whose each record is; gives the
+    tables that say so."""
+    column = policy.person_column
+    if column is None:
+        return []
+    keys = list_person_keys(site, policy.population, column)
+    workspace.write_people(source, column, keys)
+    if policy.swap is None:
+        return ["people"]
+    workspace.write_owners(source, column, keys)
+    return ["people", "owners"]
+
+
+def stored_table(workspace: ReleaseWorkspace, name: str, columns: Sequence[str] | None = None) -> CutTable:
+    """A table of the vault, or some of its columns, which come some rows at a time."""
+    names = workspace.columns(name) if columns is None else tuple(columns)
+    slices = partial(workspace.slices, name, rows=PART)
+    return CutTable(names, workspace.count_rows(name), lambda column: workspace.read(name, [column]).column(0), slices)
+
+
+def _keep_cells(policy: Policy, workspace: ReleaseWorkspace, place: RecordsInPlace, source: str) -> Kept:
+    """Count the cells of every column into tables of the vault. Whose records they are is in the table `raw`, as the source
+    delivers it, until the checks have been judged. Refused where the source was changed meanwhile."""
+    snapshot, tables, records = place.snapshot(), list[str](), set[int]()
+    for name in place.kinds:
+        if name == policy.person_column:
+            workspace.write("raw", Batches(place.read_column(name)))
+            tables.append("raw")
+            records.add(workspace.count_rows("raw"))
+        else:
+            workspace.write(table := _name_table(policy, name), Batches(place.count_cells(name)))
+            records.add(int(np.sum(workspace.read(table, [TIMES]).column(0).to_numpy())))
+            tables.append(table)
+    if len(records) > 1 or place.snapshot() != snapshot:
+        raise refuse_changed(source)
+    return Kept(tables, max(records), snapshot)
+
+
+def refuse_changed(source: str) -> SourceError:
+    """That a source did not stay as it was."""
+    remedy = "Run the release again once the source stays as it is."
+    return SourceError("the source was changed while it was read.", where=source, remedy=remedy)
+
+
+def open_tables(policy: Policy, workspace: ReleaseWorkspace, ingested: Ingested) -> dict[str, RawTable]:
+    """By column the table of the vault that has its cells, as they were delivered."""
+    cells = {name: _name_table(policy, name) for name in policy.columns}
+    opened = {name: workspace.cells(ingested.source, table) for name, table in cells.items() if table in ingested.tables}
+    if "raw" in ingested.tables:
+        raw = workspace.raw(ingested.source)
+        opened |= dict.fromkeys(raw.kinds, raw)
+    return opened
+
+
+def write_records(
+    policy: Policy, workspace: ReleaseWorkspace, columns: Sequence[str], tables: Mapping[str, RawTable], facts: Facts
+) -> None:
+    """Write the table `records`: these columns as the policy types them. One with entries that are not declared stays as it was
+    delivered: the checks refuse it."""
+
+    def type_column(name: str) -> Any:
+        if name == RECORD:
+            return Parts(pa.int64(), partial(number_records, facts.records))
+        is_other = bool(facts.columns.get(name, {}).get("undeclared"))
+        return tables[name].categories(name) if is_other else typed_parts(policy, name, tables[name], facts.records)
+
+    workspace.write("records", ColumnTable((RECORD, *columns), facts.records, type_column))
+
+
+def _name_table(policy: Policy, name: str) -> str:
+    return f"{CELLS_OF}{list(policy.columns).index(name) + 1}"
+
+
+@dataclass(frozen=True)
+class Records:
+    """What the stages ask of the records of a release: counts of all, and all or some of them one by one. `place`: where they
+    lie, None where the vault has them; `snapshot`: what pinned them when they were checked."""
+
+    policy: Policy
+    workspace: ReleaseWorkspace
+    source: str
+    place: RecordsInPlace | None
+    snapshot: str
+    key: bytes
+
+    def check(self, where: str) -> None:
+        """Refuse where the source has other records by now than those that were checked."""
+        if self.snapshot and (self.place is None or self.place.snapshot() != self.snapshot):
+            raise Blocked(
+                "the source has other records now than those that were checked.",
+                where=where,
+                remedy="Restore the source, or run the release from its start.",
+            )
+
+    @cached_property
+    def counting(self) -> Counting | None:
+        """How a method that counts has them counted."""
+        if self.policy.method.family != "whole-table":
+            return None
+        encoders = find_encoders(self.policy)
+        if self.place is None:
+            return CountedRecords(self.workspace, encoders)
+        cells: dict[str, DeliveredCells] = {}
+
+        def find_cells(name: str) -> DeliveredCells:
+            if name not in cells:
+                table, encoder = _name_table(self.policy, name), encoders[name]
+                typed = typed_column(self.policy, name, self.workspace.cells(self.source, table))
+                read = self.workspace.read(table, [name, TIMES])
+                delivered = read.column(name).combine_chunks()
+                cells[name] = DeliveredCells(delivered, encoder.find(typed), read.column(TIMES).to_numpy())
+            return cells[name]
+
+        return CountedInPlace(self.place, encoders, find_cells)
+
+    def read(self, table: str, columns: Sequence[str] | None, /, *, where: tuple[str, str] | None = None) -> pa.Table:
+        """A table of the vault; of records that lie elsewhere a sample, as large as what is attacked."""
+        if table != "records" or self.place is None:
+            return self.workspace.read(table, columns, where=where)
+        return select_cells(self._sample, columns, where)
+
+    @cached_property
+    def _sample(self) -> pa.Table:
+        assert self.place is not None  # noqa: S101  for the type checker
+        columns = list(find_encoders(self.policy))
+        with open_table(self.place.sample(columns, ATTACKED_SAMPLE, self.key), self.source) as raw:
+            typed: dict[str, Any] = {RECORD: pa.array(np.arange(raw.count_records(), dtype=np.int64))}
+            return pa.table(typed | {name: typed_column(self.policy, name, raw) for name in columns})
+
+
+def open_records(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, validated: Validated) -> Records:
+    """The records that were validated; refused where the source has others by now."""
+    name, place = "", None
+    if validated.snapshot:
+        source = open_source(flow.site, flow.policy)
+        columns, release = choose_columns(flow.policy, source, flow.id.release)
+        name, place = source.name, find_place(flow.site, flow.policy, workspace, source, columns, release)
+    key = bytes.fromhex(flow.site.keyed_hash(f"sample of {flow.id}".encode()))
+    records = Records(flow.policy, workspace, name, place, validated.snapshot, key)
+    records.check(str(flow.id))
+    return records

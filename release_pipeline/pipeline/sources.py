@@ -1,0 +1,280 @@
+"""Where records come from: what tells that somebody looked at what is then released, whatever policy or population it is called.
+
+An origin is a hash under the vault's key: of the place that a policy declares, of where that is, and of the content of a file.
+Nobody without the vault learns from it what it is of. A copy that was changed, or another query, has another one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+from urllib.parse import unquote
+
+from pydantic import AfterValidator, StrictStr, TypeAdapter
+
+from release_pipeline.errors import ReleasePipelineError, SourceError
+from release_pipeline.ledger.policies import list_policies
+from release_pipeline.policy import Policy
+from release_pipeline.policy.file.sections import Source
+from release_pipeline.policy.loading.load import read_policy
+from release_pipeline.policy.values.text import read_yaml
+from release_pipeline.rows.checks import match_header, refusals
+from release_pipeline.store.environment import expand
+from release_pipeline.store.files import hash_of_file, is_same_file
+from release_pipeline.store.ledger import RESERVED
+from release_pipeline.store.registry import Event
+from release_pipeline.store.remote import is_address
+from release_pipeline.store.settings import FILE, Say, Settings, wrong
+from release_pipeline.store.site import Site
+from release_pipeline.store.source import SourceDoor, find_source, list_parquet
+
+if TYPE_CHECKING:
+    from release_pipeline.store.spark import SparkAddress
+
+
+_OF_A_SITE = ("populations.yaml", "registry.duckdb", "vault", "site.yaml")
+
+
+def find_home(path: Path) -> Path | None:
+    """The site that something lies in, however deep: the nearest folder above it that has policies, and what a site has else."""
+    for folder in path.resolve().parents:
+        if (folder / "policies").is_dir() and any((folder / name).exists() for name in _OF_A_SITE):
+            return folder
+    return None
+
+
+def hash_content(site: Site, file: Path) -> str:
+    """What tells whoever has the file that it was this one, and nobody else anything: its plain hash would tell guesses apart."""
+    return site.keyed_hash(f"looked at: {hash_file(file)}".encode())
+
+
+def hash_file(file: Path) -> str:
+    """The plain hash of a file."""
+    try:
+        return hash_of_file(file)
+    except OSError as error:
+        raise SourceError(f"the file cannot be read: {error.strerror}.", where=str(file)) from None
+
+
+def list_file_origins(site: Site, file: Path) -> list[str]:
+    """Of a file: where it is, and what it has."""
+    place, home = file.resolve(), site.home.resolve()
+    inside = place.relative_to(home) if place.is_relative_to(home) else place  # the site may be moved, or restored elsewhere
+    return [_hash_place(site, str(inside)), hash_content(site, file)]
+
+
+def list_origins(site: Site, source: Source) -> list[str]:
+    """Of what a policy declares, as it is there now: as it is written, where that is, and what is in it where it is a file, or in
+    the files of a folder."""
+    found = [_hash_place(site, _write(source))]
+    file = find_source_file(site, source)
+    if file is None:
+        found.append(_hash_place(site, expand(_write(source), site.environment)))
+    else:
+        found += [origin for part in _list_files(file) for origin in list_file_origins(site, part)]
+    return list(dict.fromkeys(found))
+
+
+def find_source_file(site: Site, source: Source) -> Path | None:
+    """The file or folder that a source is; None where it is a table of a server, or in an object store."""
+    return None if source.path is None else _find_file(site, source.path)
+
+
+def find_source_like(site: Site, file: Path, *, strict: bool) -> str:
+    """Why a file is confidential here: it lies in the vault, or it is a source of this site, the same file or with the same
+    content; nothing where it is neither. `strict`: refuse where that cannot be told, for a place depends on what is not set."""
+    if file.resolve().is_relative_to(site.vault.resolve()):
+        return "it lies in the vault"
+    events: tuple[Event, ...] = ()
+    if site.has_registry:
+        with site.open_registry(read_only=True) as registry:
+            events = registry.events
+    for written in dict.fromkeys(_list_paths(site, events)):
+        try:
+            place = _find_file(site, written)
+            sources = [] if place is None else [place, *_list_files(place)]
+        except SourceError:
+            if strict:
+                raise
+            continue
+        if any(source.resolve() == file.resolve() or is_same_file(source, file) for source in sources):
+            return f"it is the source {written}"
+        if any(_has_same_content(source, file) for source in sources):
+            return f"it has the content of the source {written}"
+    known = {origin for event in events if _is_of_a_source(event) for origin in event.content.get("origins", ())}
+    if known and hash_content(site, file) in known:
+        return "it has the content of what was a source"
+    return ""
+
+
+def _is_of_a_source(event: Event) -> bool:
+    return event.kind == RESERVED or (event.kind == "looked" and event.content["on"] == "mask")
+
+
+def _list_files(place: Path) -> tuple[Path, ...]:
+    """The files that a source has: one, or those of a folder; none where nothing lies there."""
+    if place.is_dir():
+        return list_parquet(place)
+    return (place,) if place.is_file() else ()
+
+
+def _has_same_content(source: Path, file: Path) -> bool:
+    try:
+        return source.is_file() and source.stat().st_size == file.stat().st_size and hash_file(source) == hash_file(file)
+    except (OSError, SourceError):
+        return False
+
+
+def _list_paths(site: Site, events: Iterable[Event]) -> Iterator[str]:
+    """The paths of sources as all policies write them: of files that lie there, whatever else is wrong with them, and of every
+    version that was ever noted."""
+    for file in site.policy_files():
+        try:
+            path = read_yaml(read_policy(file)).value["source"]["path"]
+        except (ReleasePipelineError, KeyError, TypeError, IndexError):
+            continue
+        if isinstance(path, str):
+            yield path
+    yield from (noted.policy.source.path for noted in list_policies(events) if noted.policy.source.path is not None)
+
+
+def _find_file(site: Site, written: str) -> Path | None:
+    place = expand(written, site.environment)
+    return None if is_address(place) else site.home / place
+
+
+def _write(source: Source) -> str:
+    """A source in a line; how a query is laid out tells nothing."""
+    parts = (source.path, source.postgres, source.spark, source.table, source.query)
+    return " ".join(" ".join(part.lower().split() if part is source.query else [part]) for part in parts if part)
+
+
+def _hash_place(site: Site, place: str) -> str:
+    return site.keyed_hash(f"place: {place}".encode())
+
+
+# What site.yaml says of Spark: `spark: {url: ...}`, the server that counts records where `engine`
+# is spark, and that has the tables of `source: {spark: ...}`. No token stands there: ${NAME} is
+# taken from the environment.
+
+
+_SAID = "As in {url: 'sc://spark.example.org:15002'}."
+_URL = re.compile(r"sc://([\w.-]+|\[[0-9A-Fa-f:.]{2,45}\])(:(?P<port>[0-9]{1,5}))?(/|/(;[a-z0-9_.-]+=[!-:<>-~]*)+)?", re.ASCII)
+_NAMED = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
+_OPEN = ("use_ssl", "user_id", "session_id", "user_agent")  # what may stand in a file: others are sent, as tokens are
+_ADDRESS = "It is as sc://spark.example.org:15002, or with parameters behind it: sc://spark.example.org:443/;use_ssl=true."
+
+
+def find_workers(site: Site) -> SparkAddress | None:
+    """The server whose workers count the records of files, if the engine is spark."""
+    if site.engine != "spark":
+        return None
+    if (spark := find_spark(site)) is None:
+        what = "the engine is spark, and no server is named."
+        raise ReleasePipelineError(what, where=str(site.home / FILE), remedy=f"Say spark: {_SAID[6:]}")
+    return spark
+
+
+def find_spark(site: Site) -> SparkAddress | None:
+    """The server that a site names; nobody asks it anything here."""
+    said: SparkSettings | None = site.read_section("spark", _SECTION)
+    if said is None:
+        return None
+    file = str(site.home / FILE)
+    try:
+        url = expand(said.url, site.environment)
+    except SourceError as error:
+        raise ReleasePipelineError("what spark names is not in the environment.", where=file, remedy=error.remedy) from None
+    if not _is_address(url):
+        what = "what the url of spark names is no address of Spark Connect."
+        raise ReleasePipelineError(what, where=file, remedy=_ADDRESS)
+    from release_pipeline.store.spark import SparkAddress  # PyArrow is large: only where there is a server
+
+    return SparkAddress(url, where=f"{file}: spark")
+
+
+def _check_url(url: str) -> str:
+    names = [part.partition("=")[0] for part in url.split(";")[1:] if part]
+    if "@" in re.split("[/;]", url.removeprefix("sc://"), maxsplit=1)[0]:
+        raise wrong("a name or a password may not stand in it.", "Say what the server asks for as a token: ${NAME}.")
+    if any(name not in _OPEN for name in names):
+        raise wrong("a parameter may be a secret.", "Put the whole address into the environment: ${NAME}.")
+    if not _is_address(_NAMED.sub("1", url) if url.startswith("sc://") else url) and _NAMED.fullmatch(url) is None:
+        raise wrong("this is no address of Spark Connect.", f"{_ADDRESS} Or it is ${{NAME}}.")
+    return url
+
+
+class SparkSettings(Settings):
+    """What stands under `spark`."""
+
+    mapping: ClassVar[tuple[str, str]] = ("this does not say which server.", _SAID)
+
+    url: Annotated[StrictStr, AfterValidator(_check_url), Say("url is no text.", _SAID)]
+
+
+_SECTION: TypeAdapter[SparkSettings] = TypeAdapter(SparkSettings)
+
+
+def _is_address(url: str) -> bool:
+    found = _URL.fullmatch(url)
+    return found is not None and int(found["port"] or 1) in range(1, 1 << 16) and unquote(url).isprintable()
+
+
+# The source of a policy, as its site reads it; and whether it has what the policy declares, by its
+# header and no record.
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderLook:
+    """What a source's header says. `faults`: for which a run would be refused, a sentence each; `unread`: why nobody read it."""
+
+    faults: tuple[str, ...] = ()
+    unread: str = ""
+
+
+def open_source(site: Site, policy: Policy) -> SourceDoor:
+    """The source of a policy, as its site reads it."""
+    spark = None if policy.source.spark is None else find_spark(site)
+    return find_source(
+        policy.source, folder=site.home, values=site.environment, expected=policy.declared, vault=site.vault, spark=spark
+    )
+
+
+def version_of(site: Site, source: SourceDoor) -> str:
+    """A keyed hash that changes when what is delivered does; empty where only reading it tells."""
+    return site.keyed_hash(f"source {source.name} {stamp}".encode()) if (stamp := source.stamp) else ""
+
+
+def look_at_header(site: Site, policy: Policy, *, everywhere: bool) -> HeaderLook:
+    """Whether the source is there, can be read as text or table, and has the declared columns. A source that is no file here, or
+    that this account may not read, is left unread, unless it is to be looked for `everywhere`."""
+    if not everywhere and (why := _find_distance(policy.source, site.home, site.environment)):
+        return HeaderLook(unread=why)
+    try:
+        source = open_source(site, policy)
+    except ReleasePipelineError as error:
+        return HeaderLook((str(error),))
+    return HeaderLook(tuple(f"{source.name}: {fault}" for fault in refusals(match_header(source.header, policy)[1])))
+
+
+def _find_distance(source: Source, folder: Path, values: Mapping[str, str]) -> str:
+    """Why a source is not looked at unasked; empty for a file that this account can read, or that is not there."""
+    if source.path is None:
+        return "it is a database"
+    try:
+        written = expand(source.path, values)
+    except SourceError as error:
+        return error.what.rstrip(".")
+    if is_address(written):
+        return "it is elsewhere"
+    try:
+        (folder / written).stat()
+    except PermissionError:
+        return "this account may not read it"
+    except (OSError, ValueError):
+        return ""
+    return "" if os.access(folder / written, os.R_OK) else "this account may not read it"

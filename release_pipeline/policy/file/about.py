@@ -1,0 +1,407 @@
+"""Who may read a release, and what a policy must say for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Annotated, Any, Literal, TypeAlias, cast, get_args
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, StrictStr, model_validator
+
+from release_pipeline.errors import InvalidArgument
+from release_pipeline.mechanisms.basis.figures import count_of
+from release_pipeline.policy.kinds.base import ColumnKind, Label, LabelledColumn, LabelledEntries, Words
+from release_pipeline.policy.values.formats import name_some
+from release_pipeline.policy.values.periods import EXAMPLE, PATTERN, Every, begin_of, end_of
+from release_pipeline.policy.values.scalars import Frozen, Option, unique
+from release_pipeline.policy.values.text import Problem
+from release_pipeline.sentences import POLICY
+
+MOST_EPSILON = Decimal(10)  # of a claim for the whole table: one that is larger says little
+MOST_LINKED = Decimal("0.1")  # of the rows, for everybody: the paper of (k,epsilon)-anonymity calls more excessively risky
+Reader: TypeAlias = Literal["public", "licensed", "internal"]
+
+
+class Everybody(Frozen):
+    """Everybody, for a reason: the release may link more rows than is usual for the public."""
+
+    public: Annotated[Words, Option(hint="Say why more than 10% of the rows may be linked; the card shows it.")]
+
+
+class Licensed(Frozen):
+    """Readers who are bound by terms."""
+
+    licensed: Annotated[Words, Option(hint="Name the readers and their terms, like: Researchers who signed the terms of use.")]
+
+
+def _read_audience(value: Any) -> Any:
+    """Refuse a mapping that names no kind of reader, or nothing of it, before the types are tried."""
+    if not isinstance(value, dict):
+        return value
+    given = cast(dict[str, Any], value)
+    if len(given) != 1:
+        raise ValueError("must name one kind of reader: public, internal, {licensed: TERMS}, or {public: REASON}")
+    [(readers, words)] = given.items()
+    if readers == "internal":
+        raise ValueError("internal takes no text: write audience: internal")
+    if readers not in ("licensed", "public"):
+        raise ValueError(
+            f"'{readers}' is no kind of reader: allowed are public, internal, {{licensed: TERMS}}, {{public: REASON}}"
+        )
+    if not isinstance(words, str) or not words.strip():
+        asked = "name the readers and their terms" if readers == "licensed" else "give the reason, or write audience: public"
+        raise ValueError(f"{readers} is empty: {asked}")
+    return given
+
+
+Audience: TypeAlias = Annotated[Everybody | Licensed | Literal["public", "internal"], BeforeValidator(_read_audience)]
+
+
+def name_readers(audience: Audience) -> Reader:
+    """The kind of readers."""
+    if isinstance(audience, Everybody):
+        return "public"
+    return "licensed" if isinstance(audience, Licensed) else audience
+
+
+def find_terms(audience: Audience) -> str | None:
+    """The terms of licensed readers, or the reason for a public release that links more rows than is usual."""
+    if isinstance(audience, Everybody):
+        return audience.public
+    return audience.licensed if isinstance(audience, Licensed) else None
+
+
+def describe_audience(audience: Audience | None) -> str:
+    """Who may read a release, in words: with the terms of licensed readers, or the reason of a public release."""
+    if audience is None:
+        return POLICY("audience.missing")
+    if isinstance(audience, Everybody):
+        return POLICY("audience.public_for_a_reason", terms=audience.public)
+    if isinstance(audience, Licensed):
+        return POLICY("audience.licensed", terms=audience.licensed)
+    return POLICY("audience.public") if audience == "public" else POLICY("audience.internal")
+
+
+def check_audience(
+    audience: Audience, *, table_epsilon: Decimal | None, linkage: Decimal | None, swap_k: int | None
+) -> Iterator[Problem]:
+    """What a release for everybody needs: synthetic rows under one claim (`table_epsilon`, None for
+    other rows), a limit on linkage, swapping, or a reason."""
+    if name_readers(audience) != "public":
+        return
+    is_swapped = swap_k is not None and Decimal(1) / swap_k <= MOST_LINKED
+    is_claimed = table_epsilon is not None and table_epsilon <= MOST_EPSILON
+    is_enough = is_claimed or is_swapped or (linkage is not None and linkage <= MOST_LINKED)
+    limit = "nothing limits how many rows can be linked"
+    if linkage is not None:
+        limit = f"linkage may be {(100 * linkage).normalize():f}%"
+    if not is_enough and not isinstance(audience, Everybody):
+        what = (
+            "everybody may read this release, its rows are not synthetic under one claim of epsilon 10 or less, "
+            f"and {limit}; 10% is the most."
+        )
+        remedy = (
+            "Add gates: {linkage: 10%} or swap: {k: 10, within: kept}, or use dp-table with epsilon 10 or less; "
+            "or name licensed readers with their terms (audience: {licensed: TERMS}); "
+            "or give a reason that the card shows (audience: {public: REASON})."
+        )
+        yield ("audience",), what, remedy
+    elif is_enough and isinstance(audience, Everybody):
+        what = "this release needs no reason: its claim, its gate or its swapping is enough."
+        yield ("audience", "public"), what, "Say audience: public."
+
+
+# What the public is told of the data as a whole, in the steward's words: what they are, whose, for
+# what, and on which terms. Nothing of it is inferred, and nothing that is released depends on it;
+# it is approved with the policy all the same.
+
+
+_CODE = re.compile(r"-?[0-9]+")
+_PERIODS: tuple[Every, ...] = get_args(Every)
+_SAY_PERIOD = "must be a year, a quarter, a month, a week or a day, like " + ", ".join(
+    EXAMPLE[each] for each in ("year", "quarter", "month", "week", "day")
+)
+LICENCES = {  # by their SPDX identifiers: what each is called, and where it stands
+    "CC0-1.0": ("Creative Commons Zero 1.0 Universal", "https://creativecommons.org/publicdomain/zero/1.0/"),
+    "CC-BY-4.0": ("Creative Commons Attribution 4.0 International", "https://creativecommons.org/licenses/by/4.0/"),
+    "CC-BY-SA-4.0": (
+        "Creative Commons Attribution Share Alike 4.0 International",
+        "https://creativecommons.org/licenses/by-sa/4.0/",
+    ),
+    "CC-BY-NC-4.0": (
+        "Creative Commons Attribution Non Commercial 4.0 International",
+        "https://creativecommons.org/licenses/by-nc/4.0/",
+    ),
+    "ODbL-1.0": ("Open Data Commons Open Database License v1.0", "https://opendatacommons.org/licenses/odbl/1-0/"),
+    "ODC-By-1.0": ("Open Data Commons Attribution License v1.0", "https://opendatacommons.org/licenses/by/1-0/"),
+    "PDDL-1.0": ("Open Data Commons Public Domain Dedication & License 1.0", "https://opendatacommons.org/licenses/pddl/1-0/"),
+    "OGL-UK-3.0": (
+        "Open Government Licence v3.0",
+        "https://www.nationalarchives.gov.uk/doc/open-government-licence/version/3/",
+    ),
+    "DL-DE-BY-2.0": ("Data licence Germany - attribution - version 2.0", "https://www.govdata.de/dl-de/by-2-0"),
+    "etalab-2.0": ("Etalab Open License 2.0", "https://www.etalab.gouv.fr/licence-ouverte-open-licence/"),
+}
+
+
+def _web(address: str) -> str:
+    try:
+        parts = urlsplit(address)
+        good = address.startswith(("http://", "https://")) and parts.hostname and "@" not in parts.netloc
+    except ValueError:
+        good = False
+    if not good or re.search(r"[^\x21-\x7e]|[\"<>\\^`{|}]", address):
+        raise ValueError("must be an address like https://example.org/health")
+    return address
+
+
+def _mail(address: str) -> str:
+    if re.fullmatch(r"[A-Za-z0-9._%+'-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*", address) is None:
+        raise ValueError("must be an address like data@example.org")
+    return address
+
+
+def _orcid(text: str) -> str:
+    digits = text.removeprefix("https://orcid.org/")
+    if re.fullmatch(r"\d{4}-\d{4}-\d{4}-\d{3}[\dX]", digits) is None or _check_digit(digits.replace("-", "")[:-1]) != digits[-1]:
+        raise ValueError("must be an ORCID iD with its check digit, like 0000-0002-1825-0097")
+    return digits
+
+
+def _check_digit(digits: str) -> str:
+    """Of an ORCID iD, by ISO 7064 (MOD 11-2)."""
+    total = 0
+    for digit in digits:
+        total = (total + int(digit)) * 2
+    return "0123456789X"[(12 - total % 11) % 11]
+
+
+def _period(value: Any) -> str:
+    text = str(value) if isinstance(value, int | date) and not isinstance(value, bool) else value
+    if not isinstance(text, str):
+        raise ValueError(_SAY_PERIOD)
+    try:
+        _span(text)
+    except InvalidArgument:
+        raise ValueError(_SAY_PERIOD) from None
+    return text
+
+
+def _span(text: str) -> tuple[datetime, datetime]:
+    """When a period begins, and the first moment after it."""
+    fitting: list[Every] = [each for each in _PERIODS if re.fullmatch(PATTERN[each], text)]
+    every = fitting[0] if fitting else "year"
+    return begin_of(every, text), end_of(every, text)
+
+
+Web = Annotated[StrictStr, Field(max_length=500), AfterValidator(_web)]
+Mail = Annotated[StrictStr, Field(max_length=254), AfterValidator(_mail)]
+Orcid = Annotated[StrictStr, AfterValidator(_orcid)]
+Period = Annotated[StrictStr, BeforeValidator(_period)]
+
+
+class Licence(Frozen):
+    """On which terms the data may be used: a licence with an SPDX identifier, or one by its name and address."""
+
+    name: Label
+    url: Web | None = None
+
+    @model_validator(mode="after")
+    def _findable(self) -> Licence:
+        if self.url is not None and self.name in LICENCES:
+            raise ValueError(
+                f"'{self.name}' is known, and where it stands: leave the url out, or name terms of your own otherwise"
+            )
+        if self.url is None and self.name not in LICENCES:
+            near = ", ".join(LICENCES)
+            raise ValueError(f"'{self.name}' is no licence that is known here ({near}): name its url too")
+        return self
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        return LICENCES[self.name][0] if self.name in LICENCES else self.name
+
+    @property
+    def address(self) -> str:
+        """Where it can be read."""
+        return self.url or LICENCES[self.name][1]
+
+
+class Party(Frozen):
+    """Who publishes."""
+
+    name: Label
+    url: Web | None = None
+
+
+class Contributor(Frozen):
+    """Who had a part in the data, and which: who conceived the study (creator), collected it, prepared the release (curator),
+    paid, or helped otherwise."""
+
+    name: Label
+    role: Literal["creator", "collector", "curator", "funder", "contributor"] = "contributor"
+    organisation: Label | None = None
+    orcid: Orcid | None = None
+
+
+class Contact(Frozen):
+    """Who answers questions about the data."""
+
+    name: Label | None = None
+    email: Mail | None = None
+    url: Web | None = None
+
+    @model_validator(mode="after")
+    def _reachable(self) -> Contact:
+        if self.email is None and self.url is None:
+            raise ValueError("needs an email or a url")
+        return self
+
+
+class Coverage(Frozen):
+    """Which places and which time the records are about. Times are years, quarters, months, weeks or days, the last included."""
+
+    places: Annotated[tuple[Label, ...], AfterValidator(unique), Option(hint="List them, like [Alder, Birch].")] = ()
+    first: Period | None = None
+    last: Period | None = None
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Coverage:
+        if (self.first is None) != (self.last is None):
+            raise ValueError("needs both first and last, or neither")
+        if self.days is not None and self.days[0] > self.days[1]:
+            raise ValueError("ends before it begins")
+        if not self.places and self.days is None:
+            raise ValueError("needs places, or first and last")
+        return self
+
+    @property
+    def days(self) -> tuple[date, date] | None:
+        """The first day and the last."""
+        if self.first is None or self.last is None:
+            return None
+        return _span(self.first)[0].date(), (_span(self.last)[1] - timedelta(days=1)).date()
+
+
+def _licence(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
+
+
+class About(Frozen):
+    """What the data are. `title` to `contact` are needed before an officer can approve the policy, the rest is asked for."""
+
+    title: Annotated[Label, Option(hint="Say in a few words what the data are, as a reader would look for them.")]
+    description: Annotated[Words, Option(hint="Say what the data are, of whom, and how they came about.")]
+    licence: Annotated[
+        Licence,
+        BeforeValidator(_licence),
+        Option(hint="Name the licence, like CC-BY-4.0, or {name: OUR TERMS, url: https://...}."),
+    ]
+    publisher: Annotated[Party, Option(hint="Say who publishes, like {name: Office of Statistics}.")]
+    contact: Annotated[
+        Contact, Option(hint="Say who answers questions, like {email: data@example.org} or {url: https://example.org/help}.")
+    ]
+    contributors: Annotated[
+        tuple[Contributor, ...], Option(hint="List who had a part in the data, like [{name: Ana Silva, role: collector}].")
+    ] = ()
+    coverage: Annotated[
+        Coverage | None, Option(hint="Say which places and time, like {places: [Alder, Birch], first: 2024, last: 2024}.")
+    ] = None
+    sampling: Words | None = None
+    keywords: Annotated[tuple[Label, ...], AfterValidator(unique), Option(hint="List them, like [income, housing].")] = ()
+    citation: Words | None = None
+    intended_use: Words | None = None
+
+    def describe(self) -> str:
+        """The data, their terms and whose they are, on one line."""
+        return f"{self.title}; {self.licence.title}; published by {self.publisher.name}"
+
+    def list_lacking(self) -> Iterator[str]:
+        """What readers are used to find, and is not said."""
+        for name in ("contributors", "coverage", "sampling", "keywords", "intended_use"):
+            if not getattr(self, name):
+                yield name
+
+
+def find_unsaid(audience: Audience | None, about: About | None, columns: Mapping[str, ColumnKind]) -> Iterator[str]:
+    """What an officer must be able to read before they approve, and is not said: who may read the data, what they are as a whole,
+    and what each released column has. A sentence each, with what to write."""
+    if audience is None:
+        yield "audience is missing: say who may read the release (public, {licensed: TERMS} or internal)."
+    if about is None:
+        yield (
+            "about is missing: say what the data are (title, description), on which terms (licence), who publishes them "
+            "(publisher) and who answers for them (contact)."
+        )
+    if unlabelled := list_unlabelled(columns):
+        count = count_of(len(unlabelled), "released column")
+        yield f"{count} without a label ({name_some(unlabelled)}): say in a few words what each has, like label: Family income."
+
+
+def list_unlabelled(columns: Mapping[str, ColumnKind]) -> list[str]:
+    """The released columns of which nothing says what they have."""
+    return [name for name, column in columns.items() if isinstance(column, LabelledColumn) and column.label is None]
+
+
+def warn_of_unsaid(audience: Audience | None, about: About | None, columns: Mapping[str, ColumnKind]) -> Iterator[str]:
+    """What keeps a policy from being approved, and what readers of a package will look for and not find."""
+    for words in find_unsaid(audience, about, columns):
+        yield f"will not be approved: {words}"
+    if about is not None and (lacking := list(about.list_lacking())):
+        yield f"about says nothing of {', '.join(lacking)}: readers look for that"
+    if coded := [name for name, column in columns.items() if isinstance(column, LabelledEntries) and _has_bare_codes(column)]:
+        yield (
+            f"entries of {name_some(coded)} are numbers and have no labels: where they are codes, readers cannot know what they "
+            "mean"
+        )
+
+
+def _has_bare_codes(column: LabelledEntries) -> bool:
+    """Whether listed entries are numbers of nothing that is measured, and none of them is said to mean anything."""
+    entries = column.listed_entries
+    return bool(entries) and not column.labels and column.unit is None and all(_CODE.fullmatch(entry) for entry in entries)
+
+
+# What the people who answer for a release state of it, for the papers that an officer files:
+# purpose, law, who may have the data and do what with them, which risk is left and who accepted it.
+# Nothing of it is inferred and nothing that is released depends on it; it is approved with the
+# policy, and is not published.
+
+
+class Assessment(Frozen):
+    """The statements of a site, each in words of its own; what is left out is told as not stated."""
+
+    purpose: Annotated[Words | None, Option(hint="Say what the release is for.")] = None
+    lawful_basis: Annotated[Words | None, Option(hint="Say on which law the processing stands.")] = None
+    necessity: Annotated[Words | None, Option(hint="Say why less would not do.")] = None
+    collection: Annotated[
+        Words | None, Option(hint="Say how the records were collected, and where else they lie or travelled.")
+    ] = None
+    environment: Annotated[
+        Words | None, Option(hint="Say where the confidential records lie, who has access, and how they are guarded.")
+    ] = None
+    bias: Annotated[
+        Words | None, Option(hint="Say whom the records or the figures may serve worse, and what is done about it.")
+    ] = None
+    recipients_could: Annotated[Words | None, Option(hint="Say what a recipient may have, know and do.")] = None
+    controls: Annotated[
+        Words | None, Option(hint="Say what binds recipients: contract, access, training, or that nothing does.")
+    ] = None
+    consulted: Annotated[Words | None, Option(hint="Say who was asked, and what they answered.")] = None
+    residual_risk: Annotated[Words | None, Option(hint="Say which risk is left, and why it is acceptable.")] = None
+    decision: Annotated[Words | None, Option(hint="Say what was decided, by whom, and until when.")] = None
+
+    def list_stated(self) -> Iterator[str]:
+        """Of what it says something."""
+        yield from (name for name in type(self).model_fields if getattr(self, name) is not None)
+
+    def describe(self) -> str:
+        """Of what it says something and of what not, on one line."""
+        stated = list(self.list_stated())
+        unstated = [name for name in type(self).model_fields if name not in stated]
+        words = f"states {', '.join(stated) or 'nothing'}"
+        return f"{words}; the papers will say 'not stated' of {', '.join(unstated)}" if unstated else words

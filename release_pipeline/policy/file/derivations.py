@@ -1,0 +1,289 @@
+"""Columns that are made of others, record by record, before roles apply: bands, limits, sums, merged entries, periods.
+
+A derivation is a function of one record, declared and without any look at the data: whoever replaces a record replaces what is
+derived of it and nothing else, so that every claim holds for derived columns as for delivered ones. Where an input is missing,
+or has one of the `codes` that stand for no value, what is derived is missing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Container, Iterator, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Annotated, Any, ClassVar, TypeAlias, cast
+
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
+
+from release_pipeline.mechanisms.basis.dates import Unit
+from release_pipeline.policy.values.formats import decimal_text, name_some
+from release_pipeline.policy.values.periods import Every
+from release_pipeline.policy.values.scalars import Category, Code, Exact, Frozen, Name, Option, unique
+from release_pipeline.sentences import POLICY
+
+_SEVERAL = Option(hint="Name two columns or more. Of one column `limit`, `bands` and `merge` make another.")
+MOST_EDGES, MOST_ENTRIES = 200, 5_000
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)?(Z|[+]00(:?00)?)?)?")
+
+
+def _ascending(values: tuple[Decimal, ...]) -> tuple[Decimal, ...]:
+    if list(values) != sorted(set(values)):
+        raise ValueError("must ascend, each once")
+    return values
+
+
+class Derived(Frozen):
+    """What every derivation has. `codes`: entries of an input that are no value."""
+
+    is_text: ClassVar[bool] = False
+    reads: ClassVar[str] = "number"  # what an input is read as: a number, an entry or a date
+    codes: Annotated[tuple[Code, ...], AfterValidator(unique)] = ()
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The columns that it is made of."""
+        named: str | tuple[str, ...] = getattr(self, self.key())
+        return (named,) if isinstance(named, str) else named
+
+    @property
+    def outputs(self) -> tuple[str, ...] | None:
+        """The entries that may come of it, where they can be listed."""
+        return None
+
+    def preview(self) -> Iterator[str]:
+        """What becomes of what, in words."""
+        raise NotImplementedError
+
+    @classmethod
+    def key(cls) -> str:
+        """What it is called in a policy: sum, bands, ..."""
+        return next(key for key, kind in KINDS.items() if kind is cls)
+
+    @property
+    def words(self) -> str:
+        """It in a line."""
+        without = f"; none where there is {' or '.join(self.codes)}" if self.codes else ""
+        return f"of {' and '.join(self.inputs)}: {'; '.join(self.preview())}{without}"
+
+
+class Bands(Derived):
+    """`{bands: age, at: [18, 65], labels: [child, adult, old]}`: below the first edge, from it to below the next, and so on."""
+
+    is_text: ClassVar[bool] = True
+    bands: Name
+    at: Annotated[tuple[Exact, ...], Field(min_length=1, max_length=MOST_EDGES), AfterValidator(_ascending)]
+    labels: Annotated[
+        tuple[Category, ...], AfterValidator(unique), Option(hint="List one label more than there are edges, or leave it out.")
+    ] = ()
+
+    @model_validator(mode="after")
+    def _one_for_each(self) -> Bands:
+        if self.labels and len(self.labels) != len(self.at) + 1:
+            raise ValueError(f"{len(self.at)} edges make {len(self.at) + 1} bands, and there are {len(self.labels)} labels")
+        return self
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The labels; made of the edges where none are named."""
+        if self.labels:
+            return tuple(str(label) for label in self.labels)
+        edges = [decimal_text(edge) for edge in self.at]
+        middle = [f"{low} to below {high}" for low, high in itertools.pairwise(edges)]
+        return (f"below {edges[0]}", *middle, f"{edges[-1]} or more")
+
+    def preview(self) -> Iterator[str]:
+        """Each band with its label."""
+        edges = [decimal_text(edge) for edge in self.at]
+        lowest, *others = self.outputs
+        yield POLICY("derive.below", edge=edges[0], label=lowest)
+        yield from (POLICY("derive.from", edge=edge, label=label) for edge, label in zip(edges, others, strict=True))
+
+
+class Limit(Derived):
+    """`{limit: income, bottom: 0, top: 100000}`: what lies beyond is moved there."""
+
+    limit: Name
+    bottom: Exact | None = None
+    top: Exact | None = None
+
+    @model_validator(mode="after")
+    def _somewhere(self) -> Limit:
+        if self.bottom is None and self.top is None:
+            raise ValueError("needs a bottom, a top or both")
+        if self.bottom is not None and self.top is not None and self.bottom >= self.top:
+            raise ValueError("the bottom is not below the top")
+        return self
+
+    def preview(self) -> Iterator[str]:
+        """Both ends."""
+        if self.bottom is not None:
+            yield POLICY("derive.bottom", bound=decimal_text(self.bottom))
+        if self.top is not None:
+            yield POLICY("derive.top", bound=decimal_text(self.top))
+
+
+class Sum(Derived):
+    """`{sum: [wages, profits]}`, to nine digits."""
+
+    sum: Annotated[tuple[Name, ...], Field(min_length=2, max_length=50), AfterValidator(unique), _SEVERAL]
+
+    def preview(self) -> Iterator[str]:
+        """The sum."""
+        yield " + ".join(self.sum)
+
+
+class Difference(Derived):
+    """`{difference: [income, taxes]}`: the first without the others, to nine digits."""
+
+    difference: Annotated[tuple[Name, ...], Field(min_length=2, max_length=50), AfterValidator(unique), _SEVERAL]
+
+    def preview(self) -> Iterator[str]:
+        """The difference."""
+        yield " - ".join(self.difference)
+
+
+class Between(Derived):
+    """`{between: [admitted, left], unit: day}`: how many units the second of two dates or times comes after the first, of the
+    units that they lie in; below 0 where it comes before."""
+
+    reads: ClassVar[str] = "date"
+    between: Annotated[tuple[Name, Name], AfterValidator(unique)]
+    unit: Unit
+
+    def preview(self) -> Iterator[str]:
+        """The difference."""
+        unit, (first, last) = POLICY.read_section("unit")[self.unit], self.between
+        yield POLICY("derive.units", unit=unit, first=first, last=last)
+
+
+class Merge(Derived):
+    """`{merge: state, into: {north: [ME, NH], south: [FL]}, other: elsewhere}`. Without `other` an entry that is not listed stops
+    the release."""
+
+    is_text: ClassVar[bool] = True
+    reads: ClassVar[str] = "entry"
+    merge: Name
+    into: Annotated[dict[Category, Annotated[tuple[Category, ...], Field(min_length=1)]], Field(min_length=1)]
+    other: Category | None = None
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Merge:
+        entries = [str(entry) for listed in self.into.values() for entry in listed]
+        if len(set(entries)) < len(entries):
+            raise ValueError("an entry is in two groups, or twice in one")
+        if len(entries) > MOST_ENTRIES:
+            raise ValueError(f"lists more than {MOST_ENTRIES:,} entries")
+        return self
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """The group of each entry that is listed."""
+        return {str(entry): str(group) for group, entries in self.into.items() for entry in entries}
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The groups."""
+        other = [] if self.other is None else [str(self.other)]
+        return tuple(dict.fromkeys([*(str(group) for group in self.into), *other]))
+
+    def preview(self) -> Iterator[str]:
+        """Each group with its entries, the first dozen if there are many."""
+        for group, entries in self.into.items():
+            yield POLICY("derive.become", entries=name_some(map(str, entries)), label=group)
+        yield POLICY("derive.others_stop") if self.other is None else POLICY("derive.others_become", label=self.other)
+
+
+class PeriodOf(Derived):
+    """`{period: admitted, every: quarter}`: the period that a date (ISO 8601) lies in, like 2026-Q3."""
+
+    is_text: ClassVar[bool] = True
+    reads: ClassVar[str] = "date"
+    period: Name
+    every: Every
+
+    def preview(self) -> Iterator[str]:
+        """The period."""
+        yield POLICY.read_section("period")[self.every]
+
+
+def moment_of(entry: str) -> datetime | None:
+    """The moment that a date says, as `sql/schema/create_instant_of.sql` reads it; None where it is none."""
+    try:
+        read = datetime.fromisoformat(entry) if _DATE.fullmatch(entry) else None
+    except ValueError:
+        return None
+    return None if read is None else read.replace(tzinfo=UTC)
+
+
+KINDS: dict[str, type[Derived]] = {
+    "bands": Bands,
+    "limit": Limit,
+    "sum": Sum,
+    "difference": Difference,
+    "between": Between,
+    "merge": Merge,
+    "period": PeriodOf,
+}
+
+
+def form_of(value: Any) -> type[Derived] | None:
+    """What was meant by a derivation, by its first key that says so."""
+    return next((KINDS[key] for key in cast(dict[str, Any], value) if key in KINDS), None) if isinstance(value, dict) else None
+
+
+def known_keys(value: Any) -> list[str]:
+    """The keys that a derivation may have, by what it says so far."""
+    model = form_of(value)
+    return list(KINDS) if model is None else list(model.model_fields)
+
+
+def _says_something(value: Any) -> Any:
+    if isinstance(value, dict) and form_of(value) is None:
+        raise ValueError(f"must say how it is derived, with one of {', '.join(KINDS)}")
+    return cast(Any, value)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, Derived):
+        return type(value).__name__
+    return (form_of(value) or Bands).__name__
+
+
+Derivation: TypeAlias = Annotated[
+    Annotated[
+        Annotated[Bands, Tag("Bands")]
+        | Annotated[Limit, Tag("Limit")]
+        | Annotated[Sum, Tag("Sum")]
+        | Annotated[Difference, Tag("Difference")]
+        | Annotated[Between, Tag("Between")]
+        | Annotated[Merge, Tag("Merge")]
+        | Annotated[PeriodOf, Tag("PeriodOf")],
+        Discriminator(_kind),
+    ],
+    BeforeValidator(_says_something),
+]
+
+
+def order_derivations(derive: Mapping[str, Derived]) -> list[str]:
+    """Their names, each after what it is made of; those that go round in a circle are left out."""
+    found: list[str] = []
+    waiting = list(derive)
+    while ready := [name for name in waiting if not set(derive[name].inputs) & set(waiting)]:
+        found += ready
+        waiting = [name for name in waiting if name not in ready]
+    return found
+
+
+def list_leaves(derive: Mapping[str, Derived], through: Container[str], name: str) -> list[str]:
+    """The columns that one is made of in the end, by way of these derived ones, each once."""
+    found: dict[str, None] = {}
+    for column in derive[name].inputs:
+        found |= dict.fromkeys(list_leaves(derive, through, column) if column in through and column in derive else [column])
+    return list(found)
+
+
+def describe_derivations(derive: Mapping[str, Derived]) -> Iterator[str]:
+    """Each in a line: what becomes of what."""
+    for name, how in derive.items():
+        yield f"{name}: {how.words}"

@@ -1,0 +1,439 @@
+"""What a steward writes: the keys of a policy file, and what each may be. What follows from them is in `model`; what several
+must agree on is in `rules`. The parts: `sections`, `options` (of `protect`), `kinds` (of columns), `suppression`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from decimal import Decimal
+from functools import cached_property
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from release_pipeline.mechanisms import Epsilon
+from release_pipeline.mechanisms.accounting.budget import epsilon_of
+from release_pipeline.mechanisms.catalogue import ClaimSpec, MethodSpec
+from release_pipeline.mechanisms.vectors.vectors import Insensitive, MdavSpec
+from release_pipeline.policy.file.about import About, Assessment, Audience, Reader, find_terms, name_readers
+from release_pipeline.policy.file.derivations import Derivation, Derived, order_derivations
+from release_pipeline.policy.file.options import ProtectSection, Swap, claim_of, split_epsilon
+from release_pipeline.policy.file.sections import (
+    AnySuppress,
+    Audit,
+    Gates,
+    Person,
+    PrivacyUnit,
+    Publish,
+    Review,
+    Scheduled,
+    Sketch,
+    Source,
+)
+from release_pipeline.policy.file.suite import OwnExpectation
+from release_pipeline.policy.file.tables import Table, Tabulation, by_name, weights_of
+from release_pipeline.policy.hierarchies import Intervals
+from release_pipeline.policy.kinds import (
+    Column,
+    CountedColumn,
+    DropColumn,
+    GeneraliseColumn,
+    KeepColumn,
+    ListedColumn,
+    NoiseColumn,
+    RecomputeColumn,
+    ReleasedColumn,
+    find_clamping,
+    pick,
+    pick_counted,
+)
+from release_pipeline.policy.kinds.base import RECOGNISED, CodedColumn, reason_column
+from release_pipeline.policy.values.periods import Every
+from release_pipeline.policy.values.scalars import Cron, Days, Frozen, Name, Option, ReleaseList, Slug, release_texts, unique
+
+
+class PolicyFile(Frozen):
+    """The keys of a policy file, in the order of the canonical form."""
+
+    policy: Slug
+    steward: Slug
+    population: Slug
+    source: Source
+    person: Annotated[
+        Person | Literal["each-row"], Option(allowed="Allowed: each-row, or {column: NAME, records_per_release: 1}.")
+    ]
+    releases: Annotated[
+        ReleaseList | Scheduled | Literal["once"],
+        BeforeValidator(release_texts),
+        Option(
+            allowed="Allowed: once, a list of names, {list: [...], cron: '0 6 1 * *'}, or "
+            "{every: month, first: 2026-01, cron: '0 6 1 * *'}."
+        ),
+    ]
+    protect: ProtectSection
+    columns: Annotated[dict[Name, Column], Field(min_length=1)]
+    drop: Annotated[tuple[Name, ...], AfterValidator(unique)] = ()
+    derive: dict[Name, Derivation] = Field(default_factory=dict[str, Derivation])
+    expectations: tuple[OwnExpectation, ...] = ()
+    tables: Annotated[dict[Slug, Table], AfterValidator(by_name)] = Field(default_factory=dict[str, Table])
+    suppress: AnySuppress | None = None
+    gates: Gates = Gates()
+    audit: Audit = Audit()
+    review: Review = Review()
+    publish: Publish = Publish()
+    retain: Days | None = None
+    audience: Annotated[
+        Audience | None,
+        Option(allowed="Allowed: public, internal, {licensed: TERMS}, or {public: REASON}."),
+    ] = None
+    about: About | None = None
+    assessment: Assessment | None = None
+    shape: Sketch | None = Field(default=None, exclude=True)  # what is believed: nothing that is released depends on it
+
+
+# The policy file as one frozen object, with what follows from it. The shape, in `file`, is the
+# contract with stewards; unknown keys are errors. What only one value can know is checked where it
+# is declared; what several parts must agree on is in `rules`.
+
+
+DIFFERENCING_BELOW = 10  # where a policy says nothing else
+CLAMPED_AT_MOST = Decimal("0.01")  # of the records of a column, where a policy says nothing else
+
+
+class Policy(PolicyFile):
+    """One policy file. Made by `load_policy`, which reports all errors at once and applies `rules` to the whole."""
+
+    @property
+    def readers(self) -> Reader | None:
+        """Who may read its releases: public, licensed or internal; None where it is not said yet."""
+        return None if self.audience is None else name_readers(self.audience)
+
+    @property
+    def terms(self) -> str | None:
+        """The terms of licensed readers, or the reason for a public release that links more rows than is usual."""
+        return None if self.audience is None else find_terms(self.audience)
+
+    @property
+    def noise_columns(self) -> dict[str, NoiseColumn]:
+        """The columns that get noise, in the order of the file."""
+        return pick(self.columns, NoiseColumn)
+
+    @property
+    def kept_columns(self) -> dict[str, KeepColumn]:
+        """The columns that are released as they are, in the order of the file."""
+        return pick(self.columns, KeepColumn)
+
+    @property
+    def swapped_columns(self) -> list[str]:
+        """The columns whose values change places after they are masked, each by itself; none without swapping."""
+        if self.swap is None:
+            return []
+        swapped = (name for name, column in self.kept_columns.items() if column.is_swapped)
+        return [*self.noise_columns, *swapped]
+
+    @property
+    def swap(self) -> Swap | None:
+        """How values change places within blocks after they are masked; None where they stay."""
+        return self.protect.swapped
+
+    @property
+    def rows_are_nobodys(self) -> bool:
+        """Whether no released row is that of one record: rows are synthetic, or values are swapped. Errors are then of ranks."""
+        return self.protect.is_synthetic or self.swap is not None
+
+    @property
+    def block_size(self) -> int:
+        """How many records a block has at the least where values are swapped, else 0: k for each record that a person may have,
+        so that at most one row in k is one person's."""
+        return 0 if self.swap is None else self.swap.k * self.records_per_person
+
+    @property
+    def counted_columns(self) -> dict[str, KeepColumn | CountedColumn]:
+        """The columns that tables may count by: those that are kept, and those that are in no row."""
+        return pick_counted(self.columns)
+
+    @property
+    def listed_columns(self) -> dict[str, ListedColumn]:
+        """The columns whose published entries are declared values: kept ones, and synthetic ones."""
+        return pick(self.columns, ListedColumn)
+
+    @property
+    def generalised_columns(self) -> dict[str, GeneraliseColumn]:
+        """The columns that are released made coarser, in the order of the file."""
+        return pick(self.columns, GeneraliseColumn)
+
+    @property
+    def cut_columns(self) -> dict[str, Intervals]:
+        """The generalised columns that mondrian cuts as numbers: each class is released with the range of its own."""
+        if not self.protect.cuts_numbers:
+            return {}
+        specs = {name: column.hierarchy for name, column in self.generalised_columns.items()}
+        return {name: spec for name, spec in specs.items() if isinstance(spec, Intervals)}
+
+    @property
+    def released_columns(self) -> dict[str, ReleasedColumn]:
+        """The columns that are released of the records, in the order of the file; `recomputed_columns` are made of them."""
+        return {name: c for name, c in self.columns.items() if not isinstance(c, DropColumn | RecomputeColumn)}
+
+    @property
+    def recomputed_columns(self) -> dict[str, RecomputeColumn]:
+        """The derived columns that are made of what is published, in the order of the file."""
+        return pick(self.columns, RecomputeColumn)
+
+    @property
+    def person_column(self) -> str | None:
+        """The column that says whose record it is, where there is one."""
+        return self.person.column if isinstance(self.person, Person) else None
+
+    @property
+    def is_only_counted(self) -> bool:
+        """Whether nothing but counts is asked of the records: no column is made of several, and no check looks at several."""
+        made = bool(self.derived_before or self.protect.impossible or self.expectations)
+        return self.method.family == "whole-table" and not made
+
+    @property
+    def derived_before(self) -> dict[str, Derived]:
+        """The derivations that are made of the records: all but those of recomputed columns that nothing else reads."""
+        wanted = {name for name in self.derive if name not in self.recomputed_columns or name in self.expected_columns}
+        for name in reversed(order_derivations(self.derive)):  # whose inputs come before it
+            if name in wanted:
+                wanted |= set(self.derive[name].inputs)
+        return {name: how for name, how in self.derive.items() if name in wanted}
+
+    @property
+    def published_columns(self) -> tuple[str, ...]:
+        """The columns of a published table: those that are released, behind each that may have no value the one that says why,
+        and those that are made of them."""
+        found: list[str] = []
+        for name, column in self.columns.items():
+            if not isinstance(column, DropColumn):
+                found += [name, reason_column(name)] if isinstance(column, CodedColumn) and column.reasons else [name]
+        return tuple(found)
+
+    @property
+    def released_quasi(self) -> list[str]:
+        """The quasi-identifiers whose combinations make a group: those that are released as they are, made coarser, or replaced
+        by exact centroids."""
+        quasi = [name for name, column in self.released_columns.items() if column.role in RECOGNISED]
+        return [name for name in quasi if name not in self.noise_columns or not self.method.is_noisy]
+
+    @property
+    def weight(self) -> str | None:
+        """The column that says how many others each record stands for, if there is one."""
+        return next((name for name, column in self.released_columns.items() if column.role == "weight"), None)
+
+    @property
+    def working_columns(self) -> tuple[str, ...]:
+        """The columns that go on after validation: those that are released, and what tables alone count by or add up."""
+        released, weights = self.released_columns, pick(self.columns, DropColumn)
+        return tuple(name for name in self.columns if name in released or (name in weights and weights[name].reading is not None))
+
+    @property
+    def groups_below(self) -> int:
+        """Groups of equal released quasi-identifiers are at least this large, by suppression or by the method; 0 for any."""
+        only_masked = bool(self.released_quasi) and not self.kept_columns
+        suppressed = self.suppress.groups_below if self.suppress is not None else 0
+        return self.protect.grouped_at_least(only_masked=only_masked) or suppressed
+
+    @property
+    def definition(self) -> str:
+        """What is claimed: dp, idp, k-epsilon or k-anonymity."""
+        return self.claim.definition.key
+
+    @property
+    def method(self) -> MethodSpec:
+        """What the catalogue says of the method."""
+        return self.protect.spec
+
+    @property
+    def claim(self) -> ClaimSpec:
+        """What the catalogue says of the method, at the scope and with the options of the policy."""
+        return claim_of(self.protect)
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether the epsilons of releases about the same people add up to a bound, so that a cap can name one."""
+        return self.claim.definition.composes
+
+    @property
+    def epsilon(self) -> int | None:
+        """What one release costs one person, rows and tables together: nano-epsilon, or nano-rho under zcdp; None for a method
+        without."""
+        return None if self.rows_epsilon is None else self.rows_epsilon + (self.tables_cost or 0)
+
+    @property
+    def tabulations(self) -> dict[str, Tabulation]:
+        """The tables that are released beside the rows, by name."""
+        counted, noise, weights = self.counted_columns, self.noise_columns, weights_of(self.columns)
+        return {name: Tabulation.of(name, table, counted, noise, weights) for name, table in self.tables.items()}
+
+    @property
+    def tables_cost(self) -> int | None:
+        """What the tables cost one person, in the policy's unit; None where its unit cannot say it."""
+        costs = [self.table_cost(table) for table in self.tables.values()]
+        return None if None in costs else sum(cost or 0 for cost in costs)
+
+    def table_cost(self, table: Table) -> int | None:
+        """The same of one of them."""
+        records = self.records_per_person
+        return table.in_rho(records) if self.protect.by_rho else table.in_epsilon(records)
+
+    @property
+    def rows_epsilon(self) -> int | None:
+        """What the rows of one release cost one person, with as many records as one may have: nano-epsilon, or nano-rho under
+        zcdp, which grows with the square of the records; None for a method without."""
+        total, records = self.protect.charged, self.records_per_person
+        if total is None:
+            return None
+        return total.nano * (records * records if self.protect.by_rho else records)
+
+    def in_epsilon(self, nano: int) -> int:
+        """An amount of the policy's unit as nano-epsilon: of rho, at the policy's delta."""
+        return nano if self.delta is None else epsilon_of(nano, self.delta)
+
+    @property
+    def unit(self) -> str:
+        """What is spent: epsilon or rho."""
+        return "rho" if self.protect.by_rho else "epsilon"
+
+    @property
+    def delta(self) -> Decimal | None:
+        """The delta that an epsilon of the policy holds at; None where it needs none."""
+        return getattr(self.protect, "delta", None) if self.protect.by_rho else None
+
+    @property
+    def consistency(self) -> str:
+        """Whether the order of released values is restored: isotonic or none."""
+        return self.protect.order_restored
+
+    @property
+    def clamps(self) -> bool:
+        """Whether released values are moved back into their declared domain."""
+        return self.protect.clamps
+
+    @property
+    def lies_on_grid(self) -> bool:
+        """Whether every masked value is a point of its declared grid."""
+        return self.method.on_grid == "always" or (self.clamps and self.method.on_grid == "moved")
+
+    @property
+    def vectors(self) -> Insensitive | MdavSpec | None:
+        """How clusters of all noise columns together are made, where the method makes such."""
+        return self.protect.cluster(self.noise_columns)
+
+    @property
+    def parts(self) -> int:
+        """How many random parts the records of the source are masked in, each on its own."""
+        return self.protect.partitions or 1
+
+    def count_clusters(self, records: int | None) -> int | None:
+        """How many clusters so many records make, in the largest random part; None where the method makes none, or nobody knows
+        how many records."""
+        if records is None or self.protect.k is None or not self.protect.makes_clusters:
+            return None
+        return max(-(-records // self.parts) // self.protect.k, 1)
+
+    @property
+    def covers_table(self) -> bool:
+        """Whether a bound holds for all that a reader sees: where the claim has one, no other column is released and rows leave
+        shuffled (methods.md section 2), and values stay in their rows. Blocks of swapped ones follow from the data."""
+        return self.claim.covers_table and not self.kept_columns and self.swap is None
+
+    @property
+    def column_epsilon(self) -> dict[str, Epsilon]:
+        """What each noise column may spend, in the policy's unit: that of the release, split exactly."""
+        return split_epsilon(self.protect, self.noise_columns)
+
+    @property
+    def release_names(self) -> tuple[str, ...]:
+        """The releases that the policy names; none where a period gives them their names."""
+        if isinstance(self.releases, Scheduled):
+            return self.releases.list or ()
+        return ("once",) if isinstance(self.releases, str) else self.releases
+
+    @property
+    def every(self) -> Every | None:
+        """The period that every release is of, if that is how they are named."""
+        return self.releases.every if isinstance(self.releases, Scheduled) else None
+
+    @property
+    def first(self) -> str | None:
+        """The period that the series begins with, if the policy names it."""
+        return self.releases.first if isinstance(self.releases, Scheduled) else None
+
+    @property
+    def cron(self) -> Cron | None:
+        """When the next release is opened, if nobody need do it."""
+        return self.releases.cron if isinstance(self.releases, Scheduled) else None
+
+    @property
+    def is_series(self) -> bool:
+        """Whether there are several releases."""
+        return self.every is not None or len(self.release_names) > 1
+
+    @property
+    def differencing_below(self) -> int:
+        """Between two releases at least this many people join, or nobody does; likewise leave. 0 where nobody can be counted."""
+        if not self.is_series or not isinstance(self.person, Person):
+            return 0
+        below = self.gates.differencing_below
+        return DIFFERENCING_BELOW if below is None else below
+
+    @property
+    def clamped_at_most(self) -> dict[str, Decimal]:
+        """The share of its records that may lie outside the domain of each column that clamps them."""
+        limit, names = self.gates.clamped_at_most, find_clamping(self.columns)
+        if isinstance(limit, dict):
+            return {name: limit.get(name, CLAMPED_AT_MOST) for name in names}
+        return dict.fromkeys(names, CLAMPED_AT_MOST if limit is None else limit)
+
+    @property
+    def expected_columns(self) -> frozenset[str]:
+        """The columns that expectations are about, released or not."""
+        return frozenset(column for expectation in self.expectations for column in expectation.columns)
+
+    @property
+    def records_per_person(self) -> int:
+        """How many records of a release one person, or household, may have: what it is charged for."""
+        return self.person.records if isinstance(self.person, Person) else 1
+
+    @property
+    def privacy_unit(self) -> PrivacyUnit:
+        """Whose records the claim is about."""
+        return self.person.privacy_unit if isinstance(self.person, Person) else "person"
+
+    @property
+    def record_count(self) -> Literal["not protected"] | None:
+        """That the claim does not protect how many records a person or household has; None where nobody has more than one."""
+        return "not protected" if self.records_per_person > 1 else None
+
+    @property
+    def declared(self) -> frozenset[str]:
+        """Every column that the source has."""
+        release = [self.source.release_column] if self.source.release_column else []
+        return frozenset([*self.columns, *self.drop, *release]) - self.derive.keys()
+
+    def canonical_json(self) -> str:
+        """The policy without comments, order of keys and spelling of numbers: what the hash is of. Which options it leaves out
+        says `Frozen`. Where the order of columns decides between equally good classes, it is part of it."""
+        canonical = self.model_dump(mode="json")
+        canonical["protect"] |= self.protect.canonical_order(
+            masked=list(self.noise_columns), generalised=list(self.generalised_columns)
+        )
+        return json.dumps(canonical, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+    def canonical_hash(self) -> str:
+        """SHA-256 of the canonical form."""
+        return self.known_hash
+
+    @cached_property
+    def known_hash(self) -> str:
+        """The same, made once: a policy does not change."""
+        return hashlib.sha256(self.canonical_json().encode()).hexdigest()
+
+    def __copy__(self) -> Policy:
+        """A copy makes its own hash: `model_copy` gives it other parts."""
+        copied = super().__copy__()
+        vars(copied).pop("known_hash", None)
+        return copied

@@ -1,0 +1,256 @@
+"""What published files say beside their cells: labels, and in files of Stata and SPSS the reasons why a record has no value.
+
+Of a number that may have none these two formats hold the reason in the cell itself (`.a` with a label in Stata, a user-missing
+code with one in SPSS), so that they need no second column for it; of a text they cannot, and the second column stays.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Literal, TypeAlias
+
+from release_pipeline.policy.file.derivations import Derived, list_leaves
+from release_pipeline.policy.file.parts import Parts
+from release_pipeline.policy.file.sections import Suppress, SuppressClasses
+from release_pipeline.policy.kinds import AnyColumn, CountedColumn, KeepColumn, ListedColumn, NoiseColumn, RecomputeColumn, pick
+from release_pipeline.policy.kinds.base import (
+    BLANK,
+    RECOGNISED,
+    SUPPRESSED,
+    CodedColumn,
+    ColumnKind,
+    LabelledColumn,
+    LabelledEntries,
+    ReleasedAs,
+    number_of_code,
+    reason_column,
+)
+from release_pipeline.policy.values.formats import name_some
+from release_pipeline.policy.values.text import Problem
+from release_pipeline.sentences import POLICY
+
+SurveyFormat: TypeAlias = Literal["dta", "sav"]
+SURVEY_FORMATS: tuple[SurveyFormat, ...] = ("dta", "sav")
+DISCRETE = 3  # codes of SPSS that may lie anywhere; more are a range, in which no value may lie
+LEAST_OF_STATA, MOST_OF_STATA = -2_147_483_647, 2_147_483_620  # whole numbers of 32 bits; above are its reasons
+EXACT = 2**53  # up to here a double has every whole number
+_FIRST = {"dta": datetime(1960, 1, 1), "sav": datetime(1582, 10, 14)}  # moments are numbers from here on
+_LETTER = re.compile(r"\.([a-z])")  # a code of Stata for no value
+
+
+def name_data(form: str, files: int = 1) -> list[str]:
+    """The files that have the rows of a release in a format, so many of them, in their order."""
+    return [f"data.{form}"] if files == 1 else [f"data.part-{number:04}.{form}" for number in range(1, files + 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class FileColumn:
+    """A column of a file. `reasons`: of a number in a file of Stata or SPSS, what stands in the cell for each reason to have
+    none: a letter, or a code as a decimal. `decimals`: how many a number has. `is_narrow`: whether all of them are whole numbers
+    of 32 bits, as Stata has these. Dates and times are numbers there, of days or milliseconds in Stata and of seconds in SPSS."""
+
+    name: str
+    kind: ReleasedAs
+    label: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    reasons: Mapping[str, str] = field(default_factory=dict[str, str])
+    decimals: int = 0
+    is_narrow: bool = False
+
+
+def number_of_moment(moment: datetime, kind: ReleasedAs, form: SurveyFormat) -> int:
+    """What stands for a date or a time in such a file."""
+    return (moment - _FIRST[form]) // _unit_of(kind, form)
+
+
+def moment_of_number(number: float, kind: ReleasedAs, form: SurveyFormat) -> datetime:
+    """The date or time that a number stands for."""
+    return _FIRST[form] + int(number) * _unit_of(kind, form)
+
+
+def _unit_of(kind: ReleasedAs, form: SurveyFormat) -> timedelta:
+    if form == "sav":
+        return timedelta(seconds=1)
+    return timedelta(days=1) if kind == "date" else timedelta(milliseconds=1)
+
+
+def labels_of(column: ColumnKind) -> Mapping[str, str]:
+    """What the entries of a column mean, in one order."""
+    return column.ordered_labels if isinstance(column, LabelledEntries) else {}
+
+
+def may_be_blanked(column: ColumnKind, suppress: Suppress | SuppressClasses | None) -> bool:
+    """Whether cells of a column may be blank because their group was small."""
+    if not isinstance(column, KeepColumn) or column.role == "weight":  # a record without it would stand for nobody
+        return False
+    return isinstance(suppress, Suppress) and column.role in RECOGNISED
+
+
+def list_columns(
+    columns: Mapping[str, AnyColumn],
+    derive: Mapping[str, Derived],
+    suppress: Suppress | SuppressClasses | None,
+    form: SurveyFormat,
+) -> tuple[FileColumn, ...]:
+    """The columns of a file in this format, in their order."""
+    found: list[FileColumn] = []
+    released = {name: part for name, part in columns.items() if isinstance(part, LabelledColumn)}
+    for name, column in released.items():
+        kind = column.released_as
+        if isinstance(column, RecomputeColumn):
+            kind = "text" if derive[name].is_text else "number"
+        is_text = kind == "text"
+        told = isinstance(column, CodedColumn) and bool(column.reasons)
+        reasons = _place_reasons(column, suppress, form) if isinstance(column, CodedColumn) and told and not is_text else {}
+        sources = list_leaves(derive, pick(columns, RecomputeColumn), name) if isinstance(column, RecomputeColumn) else [name]
+        decimals = max(map(_count_decimals, [columns[source] for source in sources if source in columns]), default=0)
+        numbers = [int(value) for value in column.values] if isinstance(column, ListedColumn) and not is_text else []
+        narrow = bool(numbers) and all(LEAST_OF_STATA <= number <= MOST_OF_STATA for number in numbers)
+        found.append(FileColumn(name, kind, column.label or "", labels_of(column), reasons, decimals, narrow))
+        if told and is_text:
+            found.append(FileColumn(reason_column(name), "text"))
+    return tuple(found)
+
+
+def _count_decimals(column: AnyColumn) -> int:
+    """Of the numbers of a column: those of its grid."""
+    return max(0, -int(column.grid.normalize().as_tuple().exponent)) if isinstance(column, NoiseColumn) else 0
+
+
+def _place_reasons(column: CodedColumn, suppress: Suppress | SuppressClasses | None, form: SurveyFormat) -> dict[str, str]:
+    """What stands for each reason: the code that the policy gives it where the format has it, else the next that is free. Codes
+    are taken in one order, for the canonical form of a policy has no other."""
+    codes: dict[str, list[str]] = {}
+    for code, reason in sorted(column.codes.items()):
+        codes.setdefault(reason, []).append(code)
+    reasons = [*codes, *([BLANK] if column.keeps_blanks and BLANK not in codes else [])]
+    reasons += [SUPPRESSED] if may_be_blanked(column, suppress) else []
+    wished = {reason: codes.get(reason, []) for reason in reasons}
+    return _place_letters(wished) if form == "dta" else _place_numbers(wished, column)
+
+
+def _place_letters(wished: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Letters of Stata; an empty text where there are none left."""
+    placed: dict[str, str] = {}
+    for reason, codes in wished.items():
+        letters = [match[1] for code in codes if (match := _LETTER.fullmatch(code))]
+        placed |= {reason: letters[0]} if letters else {}
+    free = iter(sorted(set(string.ascii_lowercase) - set(placed.values())))
+    return {reason: placed.get(reason) or next(free, "") for reason in wished}
+
+
+def _place_numbers(wished: Mapping[str, Sequence[str]], column: CodedColumn) -> dict[str, str]:
+    """Codes of SPSS: at no value of the column, and where they are a range all below it."""
+    low, high, values = _values_of(column)
+    is_range = len(wished) > DISCRETE
+    placed: dict[str, Decimal] = {}
+    for reason, codes in wished.items():
+        for code in codes:
+            number = number_of_code(code)
+            if isinstance(number, Decimal) and _is_whole(number) and _is_free(number, low, high, values, is_range=is_range):
+                placed.setdefault(reason, number)
+    below = Decimal(int(min(low, *placed.values(), Decimal(0)))) - 1
+    for reason in wished:
+        if reason not in placed:
+            placed[reason], below = below, below - 1
+    return {reason: format(placed[reason].to_integral_value(), "f") for reason in wished}
+
+
+def _values_of(column: CodedColumn) -> tuple[Decimal, Decimal, frozenset[Decimal] | None]:
+    """The least and the largest value that a record may have, as SPSS has them; all of them where they are listed."""
+    if isinstance(column, NoiseColumn) and column.clock is not None:
+        low, high = (Decimal(number_of_moment(column.clock.moment(float(end)), "moment", "sav")) for end in column.domain)
+        return low, high, None
+    if isinstance(column, NoiseColumn):
+        return *column.domain, None
+    values = frozenset(Decimal(value) for value in column.values) if isinstance(column, ListedColumn) else frozenset({Decimal(0)})
+    return min(values), max(values), values
+
+
+def _is_whole(number: Decimal) -> bool:
+    return abs(number) < EXACT and number == number.to_integral_value()
+
+
+def _is_free(number: Decimal, low: Decimal, high: Decimal, values: frozenset[Decimal] | None, *, is_range: bool) -> bool:
+    if is_range:
+        return number < low
+    return number not in values if values is not None else not low <= number <= high
+
+
+def describe_labels(columns: Mapping[str, AnyColumn]) -> Iterator[str]:
+    """Each column with labels, in a line."""
+    for name, column in columns.items():
+        if isinstance(column, LabelledColumn):
+            entries = name_some(f"{entry} = {label}" for entry, label in labels_of(column).items())
+            if column.label is not None or entries:
+                told = column.label or entries
+                if column.label is not None and entries:
+                    told = POLICY("label.with", label=column.label, entries=entries)
+                yield f"{name}: {told}"
+
+
+# Texts that a spreadsheet takes for a formula when it opens a CSV: it would compute them in place
+# of showing them, and one that is made for it can send away what stands in other cells. What may be
+# released is declared, so the rule is one of the policy: such a text stands in a CSV only where the
+# steward says so, and then the card tells its readers. Nothing is put before it: every program that
+# is no spreadsheet would read another value.
+
+
+_BEGINNINGS = tuple("=+-@\t\r\uff1d\uff0b\uff0d\uff20")  # the last four full-width, which some spreadsheets take for the first
+_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|-+")  # computed it is itself; so are dashes
+
+# Not at a comma: a text with one is in quotes.
+_CELLS_END = re.compile(r"[;\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")  # where some country or program begins another cell
+_UNSEEN = frozenset({"Zs", "Zl", "Zp", "Cf", "Cc"})
+
+
+def is_formula(text: str) -> bool:
+    """Whether a spreadsheet may take the text for a formula, or a part of it, where it splits cells at other signs than ours.
+
+    >>> is_formula("=1+1"), is_formula("-8"), is_formula("+49 30"), is_formula("a=b"), is_formula("-"), is_formula("a;=b")
+    (True, False, True, False, False, True)
+    """
+    return _begins_formula(text.lstrip(" ")) or any(_begins_formula(_strip(part)) for part in _CELLS_END.split(text))
+
+
+def _begins_formula(text: str) -> bool:
+    return text.startswith(_BEGINNINGS) and _NUMBER.fullmatch(text) is None
+
+
+def _strip(part: str) -> str:
+    """Without what is not seen at its ends, and quotes: some programs leave that out before they look for a formula."""
+    seen = [place for place, letter in enumerate(part) if letter != '"' and unicodedata.category(letter) not in _UNSEEN]
+    return part[seen[0] : seen[-1] + 1] if seen else ""
+
+
+def find_formulas(columns: Mapping[str, ColumnKind], derive: Mapping[str, Derived] | None = None) -> dict[str, str]:
+    """The columns that are released, in rows or in tables, whose name, or a declared text of which, is one, each with the first
+    such text; what comes of derivations is declared, too."""
+    told = {name: column for name, column in columns.items() if column.is_released or isinstance(column, CountedColumn)}
+    texts = {name: (name, *column.declared_texts) for name, column in told.items()}
+    made = {name: how.outputs or () for name, how in (derive or {}).items() if isinstance(columns.get(name), RecomputeColumn)}
+    found = {name: [text for text in (*said, *made.get(name, ())) if is_formula(text)] for name, said in texts.items()}
+    return {name: texts[0] for name, texts in found.items() if texts}
+
+
+def check_formulas(parts: Parts) -> Iterator[Problem]:
+    """Such texts in a CSV only where the policy says so; and no such word where there is nothing that it could be about."""
+    if parts.publish is None or not parts.complete:
+        return
+    found = find_formulas(parts.columns, parts.derive) if "csv" in parts.publish.formats else {}
+    if found and parts.publish.formulas is None:
+        name, text = next(iter(found.items()))
+        yield (
+            ("publish", "formulas"),
+            f"a spreadsheet takes '{text}' of {name} for a formula when it opens data.csv"
+            + (f"; so it is in {name_some(list(found)[1:])}." if len(found) > 1 else "."),
+            "Rename it in the source, release no CSV (formats: [parquet]), or write publish: {formulas: keep}: the card warns.",
+        )
+    elif parts.publish.formulas is not None and not found:
+        yield ("publish", "formulas"), "no text in data.csv could be taken for a formula.", "Remove formulas."

@@ -1,0 +1,247 @@
+"""What gates and tables of a policy are in words, and which columns published rows may contradict.
+
+The gates of a policy that are judged on the records, in words, and what passing them reveals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+
+from release_pipeline.mechanisms.accounting.budget import format_nano
+from release_pipeline.mechanisms.basis.figures import count_things, format_percent, join_names, percent, show_figure
+from release_pipeline.policy.file.derivations import Between, Derived, Difference, Sum, list_leaves
+from release_pipeline.policy.file.model import Policy
+from release_pipeline.policy.file.options import ByValueOptions, ColumnOptions
+from release_pipeline.policy.file.sections import Gates
+from release_pipeline.policy.file.tables import Grouping, Table, Tabulation
+from release_pipeline.policy.values.formats import exact_text, name_some, say_unit
+from release_pipeline.sentences import POLICY
+
+RISKY = Decimal("0.1")  # of rows that are linked: more is "excessively risky" (KEA18)
+# The number of rows is public, and a limit on the released table follows from what was released.
+_NOT_OF_RECORDS = {"min_rows", "anonymity_k", "l_diversity"}
+_OF_RECORDS = sorted(  # of this release, then of two
+    (name for name in Gates.model_fields if name not in _NOT_OF_RECORDS), key=lambda name: name == "differencing_below"
+)
+
+
+def describe_record_gates(policy: Policy) -> Iterator[str]:
+    """Each gate that is judged on the records before the charge: that a release appears tells that they passed it."""
+    yield from _describe_limits(policy, _OF_RECORDS)
+
+
+def explain_criteria(policy: Policy) -> Iterator[str]:
+    """What figure the limits on attacks are on, and where linkage is not tried; nothing without such a limit."""
+    if policy.gates.of_criteria:
+        yield POLICY("criteria.upper_end")
+    limit = policy.gates.linkage
+    if limit is None:
+        return
+    if policy.protect.is_synthetic:
+        yield POLICY("criteria.synthetic")
+    elif policy.swap is not None and keeps_linkage(policy, limit):
+        yield POLICY("criteria.swapped", share=format_percent(1 / policy.swap.k))
+    elif proposal := propose_swap(policy, limit):
+        yield POLICY("criteria.proposed", proposal=proposal.rstrip("."))
+
+
+def keeps_linkage(policy: Policy, limit: Decimal) -> bool:
+    """Whether a limit on linkage holds for whatever records: no row of a synthetic table has an original, and a value of
+    a row is that of the person whom somebody names by the rest of it in at most one in k (docs/guarantees.md)."""
+    return policy.protect.is_synthetic or (policy.swap is not None and limit * policy.swap.k >= 1)
+
+
+def propose_swap(policy: Policy, limit: Decimal | None) -> str:
+    """With which blocks swapping would keep a limit on linkage; nothing where the method cannot swap, or there is no limit that
+    blocks could keep."""
+    if not limit or not isinstance(policy.protect, ColumnOptions | ByValueOptions) or policy.parts > 1:
+        return ""
+    k = max(math.ceil(1 / limit), 2)
+    return POLICY("criteria.propose", k=k, limit=percent(limit))
+
+
+def tell_linkage(policy: Policy) -> Iterator[str]:
+    """What passing the limit on linkage reveals, and what does not follow; nothing without one, or where the method keeps it."""
+    limit = policy.gates.linkage
+    if limit is not None and not keeps_linkage(policy, limit):
+        yield POLICY("uncovered.linkage", limit=percent(limit))
+
+
+def tell_criteria(policy: Policy) -> Iterator[str]:
+    """That its appearing is an answer about the data, and that no claim follows from it; nothing without such a limit."""
+    limits = list(_describe_limits(policy, policy.gates.of_criteria))
+    if limits and policy.method.is_noisy:
+        yield POLICY("uncovered.criteria_noisy", limits=join_names(limits, "semicolon"))
+    elif limits:
+        yield POLICY("uncovered.criteria_exact", limits=join_names(limits, "semicolon"))
+
+
+def _describe_limits(policy: Policy, names: Container[str]) -> Iterator[str]:
+    """The limits that are set under these names, the columns with the same limit together."""
+    phrases = POLICY.read_phrases("limit")
+    below = policy.differencing_below if policy.differencing_below > 1 else 0  # one person may always join
+    effective = {"clamped_at_most": policy.clamped_at_most, "differencing_below": below}
+    is_kept = keeps_linkage(policy, policy.gates.linkage or Decimal(0))
+    for name in _OF_RECORDS:
+        limits = effective.get(name, getattr(policy.gates, name))
+        if name not in names or limits is None or (name == "linkage" and is_kept):
+            continue
+        if not limits and name != "linkage":  # a limit of 0 on linkage means that no row may be linked
+            continue
+        of_columns = limits if isinstance(limits, dict) else {"": limits}
+        for limit in dict.fromkeys(of_columns.values()):
+            columns = name_some(column for column, known in of_columns.items() if column and known == limit)
+            phrase = phrases[f"{name}_of" if columns else name]
+            yield phrase.format(columns=columns, limit=f"{Decimal(limit):f}", share=percent(Decimal(limit)))
+
+
+# The tables of a policy in words: for the plan, the claim and whoever approves a change.
+
+
+def describe_table(table: Table) -> str:
+    """What a table has in its cells, and what it may lose: "counts of records by state and sex, epsilon 0.25"."""
+    levels = next((len(part.measured) for part in table.by if isinstance(part, Grouping)), 1)
+    kind = f"{_KINDS[table.having is not None, table.sum is not None, table.weight is not None]}{'_in_levels' * (levels > 1)}"
+    return POLICY.read_phrases("table")[kind].format(
+        columns=name_some(table.columns),
+        share=describe_share(table),
+        levels=levels,
+        sum=table.sum,
+        weight=table.weight,
+        having=table.having,
+    )
+
+
+_KINDS = {  # by whether records have to have a value, whether one is added up, and whether they are weighted
+    (False, False, False): "counts",
+    (False, True, False): "sums",
+    (False, False, True): "weighted",
+    (False, True, True): "weighted_sums",
+    (True, False, False): "having",
+    (True, False, True): "weighted_having",
+}
+
+
+def describe_share(table: Table) -> str:
+    """What a table may lose for one record."""
+    amount = str(table.share)
+    return POLICY("table.rho", amount=amount) if table.by_rho else POLICY("table.epsilon", amount=amount)
+
+
+def list_shares(policy: Policy) -> Iterator[str]:
+    """What each table may lose, in the unit of the policy."""
+    for name, table in policy.tables.items():
+        share = str(table.share)
+        if policy.protect.by_rho and not table.by_rho:
+            yield POLICY("amount.table_in_rho", table=name, epsilon=share, rho=format_nano(table.in_rho(1)))
+        else:
+            yield POLICY("amount.table", table=name, amount=share)
+
+
+def describe_tables(policy: Policy) -> Iterator[str]:
+    """Every table in a sentence or two, with its noise from declared facts alone."""
+    for name, tabulation in policy.tabulations.items():
+        yield f"{name}: {describe_table(tabulation.table)}; {'; '.join(describe_levels(tabulation))}"
+    if policy.tables:
+        amount, unit, records = format_nano(policy.tables_cost or 0), say_unit(policy.unit), policy.records_per_person
+        if records == 1:
+            yield POLICY("table.together", unit=unit, amount=amount)
+        else:
+            whose = policy.privacy_unit
+            yield POLICY("table.together_several", unit=unit, amount=amount, whose=whose, records=records)
+
+
+def describe_levels(tabulation: Tabulation) -> Iterator[str]:
+    """The cells and the noise of each level."""
+    for number, cells, noise in zip(tabulation.levels, tabulation.shape.cells, tabulation.noise, strict=True):
+        if noise.amount:
+            size = f"{show_figure(noise.magnitude * step_of(tabulation))} {tabulation.counted_in}".rstrip()
+            words = _describe_noisy(tabulation.table, count_things(cells, "cell"), size)
+        else:
+            words = POLICY("table.public_count") if tabulation.weights is None else POLICY("table.public_weight")
+        yield POLICY("table.level", level=number, words=words) if tabulation.is_deep else words
+
+
+def _describe_noisy(table: Table, cells: str, noise: str) -> str:
+    """What the noise is of, and how large: that of a weighted count is of the population that the sample stands for."""
+    if table.sum is not None and table.weight is not None:
+        return POLICY("table.noise_of_weighted_sum", cells=cells, sum=table.sum, noise=noise)
+    if table.sum is not None:
+        return POLICY("table.noise_of_sum", cells=cells, sum=table.sum, noise=noise)
+    if table.weight is not None:
+        return POLICY("table.noise_of_weighted_count", cells=cells, noise=noise)
+    return POLICY("table.noise_of_count", cells=cells, noise=noise)
+
+
+def step_of(tabulation: Tabulation) -> float:
+    """What a unit of the noise is in the unit of the cells."""
+    return float(tabulation.step)
+
+
+def step_text(tabulation: Tabulation) -> str:
+    """The same as an exact decimal."""
+    return exact_text(tabulation.step)
+
+
+# Derived columns that published rows may contradict: each is masked by itself, like what it is
+# derived of.
+#
+# A tie is a derived column that is published next to all that it is derived of, without being
+# recomputed. `check` warns of it where something in it is masked.
+
+
+@dataclass(frozen=True, slots=True)
+class Tie:
+    """A derived column, and how it is made of published ones."""
+
+    name: str
+    rule: Derived
+    columns: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """The rule in words."""
+        if isinstance(self.rule, Sum | Difference):
+            return f"{self.name} = {''.join(self.rule.preview())}"
+        return POLICY("derive.as", column=self.name, columns=name_some(self.rule.inputs))
+
+
+def find_ties(policy: Policy) -> list[Tie]:
+    """The derived columns that published rows may contradict, in the order of the file."""
+    made = policy.recomputed_columns
+    ties = [Tie(name, how, (name, *how.inputs)) for name, how in policy.derive.items() if name not in made]
+    return [tie for tie in ties if _is_open(policy, tie.columns)]
+
+
+def warn_of_ties(policy: Policy) -> Iterator[str]:
+    """A sentence for each, with the way out."""
+    for tie in find_ties(policy):
+        masked = [name for name in dict.fromkeys(tie.columns) if _leaves(policy, name) & _list_masked(policy)]
+        how = f"{name_some(masked)} {'are masked each on its own' if len(masked) > 1 else 'is masked'}"
+        yield f"{tie.name}: {how}, so that published rows may break the rule ({tie.words}). {_way_out(tie)}"
+
+
+def _way_out(tie: Tie) -> str:
+    if isinstance(tie.rule, Between):
+        first, last = tie.rule.between
+        return f"Publish two of the three: {first} and {tie.name} tell {last} as well as they can."
+    return f"With do: recompute {tie.name} is made of what is published: it keeps the rule, and costs nothing."
+
+
+def _is_open(policy: Policy, columns: tuple[str, ...]) -> bool:
+    """Whether all of them are published as values, and one of them is masked."""
+    published = policy.noise_columns.keys() | policy.listed_columns.keys() | policy.recomputed_columns.keys()
+    return set(columns) <= published and any(_leaves(policy, name) & _list_masked(policy) for name in columns)
+
+
+def _list_masked(policy: Policy) -> set[str]:
+    """Those that are published with other values than they have: of synthetic rows all."""
+    return {*policy.noise_columns, *(policy.listed_columns if policy.protect.is_synthetic else ())}
+
+
+def _leaves(policy: Policy, name: str) -> set[str]:
+    made = policy.recomputed_columns
+    return set(list_leaves(policy.derive, made, name)) if name in made else {name}

@@ -1,0 +1,426 @@
+"""What a steward may write shortly, written out before a policy is validated: lists from files, and dates as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path as FilePath
+from typing import IO, Any, cast, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+from release_pipeline.errors import InvalidArgument, PolicyInvalid, ReleasePipelineError, WrongUsage
+from release_pipeline.mechanisms.basis.dates import Clock
+from release_pipeline.plain_files import open_below, open_plain, read_at_most
+from release_pipeline.policy.file.derivations import Derivation
+from release_pipeline.policy.file.impossible import PARTLY
+from release_pipeline.policy.file.model import Policy
+from release_pipeline.policy.file.options import AnyOptions, ProtectSection, options_of
+from release_pipeline.policy.file.parts import Parts
+from release_pipeline.policy.file.sections import Publish
+from release_pipeline.policy.file.suite import expand_suite
+from release_pipeline.policy.file.tables import Table
+from release_pipeline.policy.hierarchies import Read, expand
+from release_pipeline.policy.kinds import Column
+from release_pipeline.policy.kinds.noise import count_targets, count_units, is_dated
+from release_pipeline.policy.loading.messages import explain_value, find_empty, raise_problems, suggest
+from release_pipeline.policy.rules.rules import find_contradictions
+from release_pipeline.policy.values.scalars import CANONICAL, Name, Slug
+from release_pipeline.policy.values.text import Document, Path, Problem, names_list, read_named, read_yaml
+
+TOLD = object()  # in the place of a part whose fault is told already
+
+
+def list_lists(columns: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The lists of entries that are taken from a file, by column."""
+    for name, column in cast(dict[str, Any], columns).items() if isinstance(columns, dict) else ():
+        if isinstance(column, dict) and names_list(values := cast(dict[str, Any], column).get("values")):
+            yield name, cast(dict[str, Any], values)
+
+
+def expand_lists(raw: dict[str, Any], read: Read, problems: list[Problem]) -> dict[str, Any]:
+    """The policy with the entries of every list that is taken from a file."""
+    columns = cast(Any, raw.get("columns"))
+    made: dict[str, Any] = {}
+    for name, values in list_lists(columns):
+        at: Path = ("columns", name, "values")
+        try:
+            made[name] = {**columns[name], "values": read_named(values, read)}
+        except ReleasePipelineError as error:
+            made[name] = {**columns[name], "values": TOLD}
+            key = error.where if error.where in values else "file"
+            file = f" ({error.where})" if error.where and key != error.where else ""
+            problems.append(((*at, key), f"{error.what.rstrip('.')}{file}.", error.remedy))
+    return {**raw, "columns": {**columns, **made}} if made else raw
+
+
+def expand_dates(raw: dict[str, Any], problems: list[Problem]) -> dict[str, Any]:
+    """The policy with the masked columns of dates as numbers, and what models are to predict of them."""
+    columns, clocks = cast(Any, raw.get("columns")), dict[str, Clock]()
+    made: dict[str, Any] = {}
+    for name, column in cast(dict[str, Any], columns).items() if isinstance(columns, dict) else ():
+        if isinstance(column, dict) and is_dated(cast(dict[str, Any], column)):
+            counted = count_units(cast(dict[str, Any], column), ("columns", name), problems)
+            made[name] = {**cast(dict[str, Any], column), "domain": TOLD} if counted is None else counted
+            if counted is not None:
+                clocks[name] = Clock.read(**counted["dated"])
+    return count_targets({**raw, "columns": {**columns, **made}}, clocks, problems) if made else raw
+
+
+# From the text of a policy file to a `Policy`, or to all of its errors at once.
+
+
+MAX_BYTES = 1_000_000
+_LISTS = (".csv", ".tsv", ".txt", ".json")
+_COLUMN: TypeAdapter[Any] = TypeAdapter(Column)
+_NAME: TypeAdapter[Any] = TypeAdapter(Name)
+_TABLE: TypeAdapter[Any] = TypeAdapter(Table)
+_DERIVATION: TypeAdapter[Any] = TypeAdapter(Derivation)
+_SLUG: TypeAdapter[Any] = TypeAdapter(Slug)
+_PROTECT: TypeAdapter[Any] = TypeAdapter(ProtectSection)
+
+
+def load_policy(file: FilePath) -> Policy:
+    """The policy in `file`; raises `PolicyInvalid` with every problem and its line when there are any. Files that it names for
+    hierarchies are looked for from its own folder on."""
+    text, read = read_policy(file), reader_beside(file)
+    known = _parsed.get(str(file))
+    if known is not None and known.text == text and _is_as_before(known, read):
+        return known.policy
+    named: list[tuple[str, str]] = []
+
+    def note(name: str) -> str:
+        content = read(name)
+        named.append((name, content))
+        return content
+
+    policy = parse_policy(text, name=str(file), read=note)
+    while len(_parsed) >= _MOST_PARSED:
+        _parsed.pop(next(iter(_parsed), ""), None)
+    _parsed[str(file)] = _Parsed(text, tuple(named), policy)
+    return policy
+
+
+@dataclass(frozen=True, slots=True)
+class _Parsed:
+    """What the text of a file, and those of the files that it names, were parsed as. All are read each time, and parsed when one
+    is another: a policy does not change."""
+
+    text: str
+    named: tuple[tuple[str, str], ...]
+    policy: Policy
+
+
+_MOST_PARSED = 500
+_parsed: dict[str, _Parsed] = {}
+
+
+def _is_as_before(known: _Parsed, read: Read) -> bool:
+    try:
+        return all(read(name) == content for name, content in known.named)
+    except ReleasePipelineError:  # parsing it tells that with its line
+        return False
+
+
+def refuse_files(name: str) -> str:
+    """For a policy that lies nowhere: it cannot name files."""
+    raise WrongUsage("there is no folder to look for this file in.", where=name)
+
+
+def reader_beside(file: FilePath) -> Read:
+    """What reads the lists, hierarchies and suite that the policy in `file` names: files below its folder, and no others."""
+
+    def read(name: str) -> str:
+        path = FilePath(name)
+        if path.suffix.lower() not in _LISTS or any(part.startswith(".") and part != ".." for part in path.parts):
+            what = "this is no name of a list, hierarchy or suite."
+            remedy = "Name a .csv, .tsv, .txt or .json file below the folder of the policy."
+            raise WrongUsage(what, where=name[:200], remedy=remedy)
+        return _read(partial(open_below, file.parent, name), "list, hierarchy or suite", name[:200])
+
+    return read
+
+
+def list_files(text: str) -> list[str]:
+    """The files that the policy in `text` names for its lists, hierarchies and suite, in order; none where it cannot be read."""
+    value = read_yaml(text).value
+    policy = cast(dict[str, Any], value) if isinstance(value, dict) else {}
+    hierarchies = [hierarchy for _, hierarchy in _list_hierarchies(policy.get("columns"))]
+    hierarchies += [grouping for _, _, grouping in _list_groupings(policy.get("tables"))]
+    named = [values.get("file") for _, values in list_lists(policy.get("columns"))]
+    named += [hierarchy.get(key) for hierarchy in hierarchies for key in ("csv", "file")]
+    named.append(policy.get("expectations"))
+    return list(dict.fromkeys(file for file in named if isinstance(file, str)))
+
+
+def _list_hierarchies(columns: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The hierarchies that columns have, by column."""
+    for name, column in cast(dict[str, Any], columns).items() if isinstance(columns, dict) else ():
+        if isinstance(column, dict) and isinstance(hierarchy := cast(dict[str, Any], column).get("hierarchy"), dict):
+            yield name, cast(dict[str, Any], hierarchy)
+
+
+def _list_groupings(tables: Any) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """The groups of values that tables declare: the table, and the place in its `by`."""
+    for name, table in cast(dict[str, Any], tables).items() if isinstance(tables, dict) else ():
+        by = cast(dict[str, Any], table).get("by") if isinstance(table, dict) else None
+        for place, part in enumerate(cast(list[Any], by)) if isinstance(by, list) else ():
+            if isinstance(part, dict):
+                yield name, place, cast(dict[str, Any], part)
+
+
+def _expand_groupings(raw: dict[str, Any], read: Read, problems: list[Problem]) -> dict[str, Any]:
+    """The policy with the rows of every group of values that its tables declare."""
+    tables = cast(Any, raw.get("tables"))
+    for name, place, grouping in list(_list_groupings(tables)):
+        at: Path = ("tables", name, "by", place)
+        found = _expand(grouping, read, at, problems)
+        by = [found if number == place else part for number, part in enumerate(tables[name]["by"])]
+        tables = {**tables, name: {**tables[name], "by": by}}
+    return raw if tables is None else {**raw, "tables": tables}
+
+
+def _expand(hierarchy: dict[str, Any], read: Read, at: Path, problems: list[Problem]) -> Any:
+    """A hierarchy with its rows, or `TOLD`, and what is wrong with it among the problems."""
+    try:
+        return expand(hierarchy, read)
+    except ReleasePipelineError as error:
+        key = next((key for key in ("csv", "file") if key in hierarchy), "groups")
+        file = f" ({error.where})" if error.where else ""
+        problems.append(((*at, key), f"{error.what.rstrip('.')}{file}.", error.remedy))
+        return TOLD
+
+
+def _expand_hierarchies(raw: dict[str, Any], read: Read, problems: list[Problem]) -> dict[str, Any]:
+    """The policy with the rows of every hierarchy in it, from its CSV or groups; what is wrong with them goes to `problems`."""
+    expanded: dict[str, Any] = {}
+    for name, hierarchy in _list_hierarchies(raw.get("columns")):
+        expanded[name] = _expand(hierarchy, read, ("columns", name, "hierarchy"), problems)
+    if not expanded:
+        return raw
+    columns = {name: {**c, "hierarchy": expanded[name]} if name in expanded else c for name, c in raw["columns"].items()}
+    return {**raw, "columns": columns}
+
+
+def check_name(policy: Policy, file: FilePath) -> Policy:
+    """The policy, if its name is the file's."""
+    if policy.policy != file.stem:
+        raise ReleasePipelineError(
+            f"the policy calls itself '{policy.policy}'.", where=str(file), remedy="Name the file after the policy."
+        )
+    return policy
+
+
+def list_policies(site: FilePath) -> list[FilePath]:
+    """The policy files of a site, valid or not, by name."""
+    return sorted((site / "policies").glob("*.yaml"))
+
+
+def parse_policy(text: str, *, name: str, read: Read = refuse_files) -> Policy:
+    """The policy in `text`; `name` is how messages call the file, `read` gives the text of files that it names."""
+    document = read_yaml(text)
+    return _read_document(document, document.value, name, read)
+
+
+def parse_changed(
+    text: str, change: Callable[[dict[str, Any]], dict[str, Any]], *, name: str, read: Read = refuse_files
+) -> Policy:
+    """The policy that `text` would be with a change of what it says: the change is made to the values of the file, before
+    anything is read from it. Problems have the places of what they are about, or of what is around that in the file."""
+    document = read_yaml(text)
+    raw = document.value
+    return _read_document(document, change(cast(dict[str, Any], raw)) if isinstance(raw, dict) else raw, name, read)
+
+
+def _read_document(document: Document, raw: Any, name: str, read: Read) -> Policy:
+    """The policy that these values of a document are."""
+    problems: list[Problem] = list(document.problems)
+    policy: Policy | None = None
+    if not isinstance(raw, dict):
+        if not problems:
+            problems.append(((), "a policy is a mapping that starts with 'policy: NAME'.", ""))
+    else:
+        raw = expand_lists(cast(dict[str, Any], raw), read, problems)
+        raw = _expand_hierarchies(raw, read, problems)
+        raw = expand_dates(raw, problems)
+        raw = _expand_groupings(raw, read, problems)
+        raw = expand_suite(raw, read, problems)
+        parts = _validate_parts(raw, problems)
+        problems += find_empty(raw, problems)
+        problems += find_contradictions(parts)
+        if not problems:
+            policy = Policy.model_validate(raw)
+    if policy is None:
+        raise_problems(document, problems, name, what="policy")
+    return policy
+
+
+def read_policy(file: FilePath) -> str:
+    """The text of a policy's file. A link in its place is refused: whoever writes policies may not choose what is read."""
+    return _read(partial(open_below, file.parent, file.name), "policy", str(file))
+
+
+def read_text(file: FilePath) -> str:
+    """The text of a file of the site or of whoever runs the command; a link is followed."""
+    return _read(partial(open_plain, file), "file", str(file))
+
+
+def _read(open_file: Callable[[], IO[bytes]], what: str, where: str) -> str:
+    try:
+        content = read_at_most(open_file(), MAX_BYTES)
+        if content is None:
+            raise PolicyInvalid(f"this is too large for a {what} (over 1 MB).", problems=(), where=where)
+        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except WrongUsage as error:
+        error.where = where
+        raise
+    except FileNotFoundError:
+        raise WrongUsage("there is no such file.", where=where, remedy="Check the path.") from None
+    except UnicodeDecodeError:
+        raise PolicyInvalid("this is not UTF-8 text.", problems=(), where=where) from None
+    except OSError as error:
+        raise WrongUsage(f"the {what} cannot be read: {error.strerror}.", where=where) from None
+
+
+def _validate_parts(raw: dict[str, Any], problems: list[Problem]) -> Parts:
+    """Every part that is valid by itself; what is wrong with the others goes to `problems`."""
+    fields = Policy.model_fields
+    for key in raw:
+        if key not in fields:
+            problems.append(((key,), f"'{key}' is not part of a policy.", suggest(key, fields)))
+    valid: dict[str, Any] = {}
+    for key, info in fields.items():
+        if key not in raw:
+            if info.is_required():
+                problems.append(((), f"'{key}' is missing.", ""))
+        elif key == "tables":
+            valid[key] = _validate_each(key, _SLUG, _TABLE, "tables", "Like people: {by: [state], epsilon: 0.1}.", raw, problems)
+        elif key == "derive":
+            valid[key] = _validate_each(key, _NAME, _DERIVATION, "how they are made", "Like age_band: {...}.", raw, problems)
+        elif key != "columns":
+            valid[key] = _validate(_adapter(key), raw[key], (key,), raw, problems)
+    columns, names = _validate_columns(raw, problems)
+    return Parts(
+        audience=valid.get("audience"),
+        source=valid.get("source"),
+        person=valid.get("person"),
+        releases=valid.get("releases"),
+        protect=valid.get("protect") or _without_faults(raw.get("protect"), problems),
+        suppress=valid.get("suppress"),
+        gates=valid.get("gates"),
+        audit=valid.get("audit"),
+        publish=valid.get("publish") if "publish" in raw else Publish(),
+        drop=valid.get("drop") or (),
+        shape=valid.get("shape"),
+        tables=valid.get("tables") or {},
+        derive=valid.get("derive") or {},
+        columns=columns,
+        names=names,
+        complete=len(columns) == len(names) > 0,
+    )
+
+
+@lru_cache
+def _adapter(key: str) -> TypeAdapter[Any]:
+    return TypeAdapter(get_type_hints(Policy, include_extras=True)[key])
+
+
+def _without_faults(protect: Any, problems: list[Problem]) -> AnyOptions | None:
+    """What is left of a faulty `protect` when epsilon and options that are wrong by themselves are set aside: enough to find
+    what else it contradicts. None if method or k are among the faults."""
+    faults = {path[1] for path, _, _ in problems if path[:1] == ("protect",) and len(path) > 1}
+    if not isinstance(protect, dict) or faults & {"method", "k"}:
+        return None
+    rest = {key: value for key, value in cast(dict[str, Any], protect).items() if key not in faults}
+    if "swap" in faults:
+        rest["swap"] = {"k": 2, "within": "kept"}  # it is meant, so that columns may change places
+    if rules := _without_faulty_rules(cast(dict[str, Any], protect).get("never"), problems):
+        rest["never"] = rules
+    try:
+        needed = {"epsilon": 1} if "epsilon" in options_of(rest.get("method")).model_fields else {}
+        return _PROTECT.validate_python({**needed, **rest}, context=PARTLY)
+    except ValidationError:
+        return None
+
+
+def _without_faulty_rules(rules: Any, problems: list[Problem]) -> list[Any]:
+    """The rules of `never`, nothing in the place of one that is wrong by itself."""
+    faulty = {path[2] for path, _, _ in problems if path[:2] == ("protect", "never") and len(path) > 2}
+    listed = cast(list[Any], rules) if isinstance(rules, list) and faulty else []
+    return [{} if number in faulty else rule for number, rule in enumerate(listed)]
+
+
+def _validate_columns(raw: dict[str, Any], problems: list[Problem]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The columns that are valid by themselves, and the names of all."""
+    declared = raw.get("columns")
+    if "columns" not in raw:
+        return {}, ()
+    if not isinstance(declared, dict) or not declared:
+        problems.append((("columns",), "columns must be a mapping from column names to what is done with them.", ""))
+        return {}, ()
+    columns: dict[str, Any] = {}
+    for name, column in cast(dict[str, Any], declared).items():
+        if isinstance(column, dict) and any(part is TOLD for part in cast(dict[str, Any], column).values()):
+            continue
+        found = _validate(_COLUMN, column, ("columns", name), raw, problems)
+        named = _validate(_NAME, name, ("columns", name), raw, problems)
+        if found is not None and named is not None:
+            columns[name] = found
+    return columns, tuple(cast(dict[str, Any], declared))
+
+
+def _validate_each(
+    key: str,
+    names: TypeAdapter[Any],
+    parts: TypeAdapter[Any],
+    what: str,
+    remedy: str,
+    raw: dict[str, Any],
+    problems: list[Problem],
+) -> dict[str, Any]:
+    """The parts of a mapping by name that are valid by themselves; what was told of before is left out."""
+    if not isinstance(raw[key], dict):
+        problems.append(((key,), f"{key} must be a mapping from names to {what}.", remedy))
+        return {}
+    found: dict[str, Any] = {}
+    for name, part in cast(dict[str, Any], raw[key]).items():
+        by = cast(dict[str, Any], part).get("by") if isinstance(part, dict) else None
+        if isinstance(by, list) and any(one is TOLD for one in cast(list[Any], by)):
+            continue
+        named = _validate(names, name, (key, name), raw, problems)
+        if (valid := _validate(parts, part, (key, name), raw, problems)) is not None and named is not None:
+            found[named] = valid
+    return found
+
+
+def _validate(adapter: TypeAdapter[Any], value: Any, path: Path, raw: dict[str, Any], problems: list[Problem]) -> Any:
+    found, faults = explain_value(adapter, value, path, raw)
+    problems += faults
+    return found
+
+
+# A policy read from its canonical form: as it was when it was noted, whatever is asked of policy
+# files today.
+#
+# The canonical form (`Policy.canonical_json`; docs/formats.md has its rules) is JSON whose keys are
+# in order, and whose numbers are texts. It holds all of a policy, the rows of its hierarchies too,
+# but for the order of the columns.
+
+
+def read_canonical(form: Mapping[str, Any], columns: Sequence[str]) -> Policy:
+    """The policy of a canonical form, its columns in this order. The types of its parts are looked at, and no rule: it met the
+    rules of its day."""
+    try:
+        hashed_only = options_of(form["protect"]["method"]).canonical_order(masked=[], generalised=[])  # no options
+        protect = {name: value for name, value in form["protect"].items() if name not in hashed_only}
+        names = sorted(form["columns"], key=_place_in(columns))
+        content = {**form, "protect": protect, "columns": {name: form["columns"][name] for name in names}}
+        return Policy.model_validate(content, context=CANONICAL)
+    except (ValidationError, ReleasePipelineError, KeyError, TypeError, AttributeError):
+        raise InvalidArgument("this is not the canonical form of a policy that this version can read.") from None
+
+
+def _place_in(columns: Sequence[str]) -> Callable[[str], tuple[int, str]]:
+    places = {name: place for place, name in enumerate(columns)}
+    return lambda name: (places.get(name, len(places)), name)

@@ -1,0 +1,1 @@
+"""What a policy will do and cost, before any data is touched."""

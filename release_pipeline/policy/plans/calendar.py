@@ -1,0 +1,113 @@
+"""Which releases of a policy come next, and since when each is due. From the policy, the clock and what was opened; no data."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+from release_pipeline.errors import InvalidArgument
+from release_pipeline.policy.file.model import Policy
+from release_pipeline.policy.values.periods import Every, begin_of, end_of, name_period, next_period
+
+_SECOND = timedelta(seconds=1)
+_LOOKED_AT = (datetime(2024, 1, 1, tzinfo=UTC), datetime(2033, 1, 1, tzinfo=UTC))
+
+
+@dataclass(frozen=True, slots=True)
+class Upcoming:
+    """A release that comes, and when it is due by the timetable (None where there is none), or, if `earliest`, when it is at the
+    earliest, because the one before it comes first. `left_out`: periods before it that nobody opens but a person, since one after
+    them is charged."""
+
+    release: str
+    due: datetime | None
+    earliest: bool = False
+    left_out: tuple[str, ...] = ()
+
+    def is_late(self, now: datetime) -> bool:
+        """Whether it should have been opened before."""
+        return self.due is not None and self.due < now and not self.earliest
+
+
+def list_upcoming(
+    policy: Policy, opened: Mapping[str, datetime], *, charged: Collection[str] = (), seen: datetime | None, now: datetime
+) -> Iterator[Upcoming]:
+    """The releases that are not in `opened` (name: when), in the order in which they are opened; of periods there is no end.
+
+    A list's next release is due at the first time of the timetable after the one before it was opened, or after the policy was
+    first seen; a period's at the first one after its end, and after the series was first seen. A site that has not seen the
+    policy yet sees it now.
+
+    A series of periods begins with the `first` that the policy names, or else with the period in which it was first seen: what
+    had ended before is opened by nobody but a person, and neither is what lies before a `charged` release.
+    """
+    if policy.every:
+        return _list_periods(policy, policy.every, opened, charged, seen or now)
+    return _list_names(policy, opened, seen or now, now)
+
+
+def begin_of_series(policy: Policy, seen: datetime) -> str:
+    """The period that a series begins with; `seen`: when a site first knew of it."""
+    assert policy.every is not None  # noqa: S101  for the type checker
+    return policy.first or name_period(policy.every, seen)
+
+
+def longest_wait(policy: Policy) -> timedelta | None:
+    """The longest time between two moments at which a period of the series is due, in nine years from 2024; None for a series
+    that ends. It follows from the period as well as from the timetable: a daily one opens a quarter once."""
+    if policy.every is None or policy.cron is None:
+        return None
+    moments: list[datetime] = []
+    name, end = name_period(policy.every, _LOOKED_AT[0]), _LOOKED_AT[0]
+    while end < _LOOKED_AT[1]:
+        end = end_of(policy.every, name)
+        if not moments or end > moments[-1]:  # otherwise it is due together with the one before
+            moments.append(policy.cron.next_after(end - _SECOND))
+        name = next_period(policy.every, name)
+    return max(later - earlier for earlier, later in pairwise(moments))
+
+
+def _list_names(policy: Policy, opened: Mapping[str, datetime], seen: datetime, now: datetime) -> Iterator[Upcoming]:
+    dates = [seen, *(opened[name] for name in policy.release_names if name in opened)]
+    anchor = max(min(date, now) for date in dates)  # a clock that was ahead must not stop the series
+    left = [name for name in policy.release_names if name not in opened]
+    for place, name in enumerate(left):
+        due = None if policy.cron is None else policy.cron.next_after(anchor)
+        yield Upcoming(name, due, earliest=place > 0)
+        anchor = max(now, due or now)
+
+
+def _list_periods(
+    policy: Policy, every: Every, opened: Mapping[str, datetime], charged: Collection[str], seen: datetime
+) -> Iterator[Upcoming]:
+    assert policy.cron is not None  # noqa: S101  for the type checker
+    begin = begin_of_series(policy, seen)
+    spent = max((name for name in charged if _is_period(every, name)), key=lambda name: begin_of(every, name), default=None)
+    left_out: tuple[str, ...] = ()
+    name = begin
+    if spent is not None and begin_of(every, spent) >= begin_of(every, begin):
+        left_out = tuple(_not_in(opened, every, begin, spent))
+        name = next_period(every, spent)
+    while True:
+        if name not in opened:
+            yield Upcoming(name, policy.cron.next_after(max(end_of(every, name) - _SECOND, seen)), left_out=left_out)
+            left_out = ()
+        name = next_period(every, name)
+
+
+def _not_in(opened: Mapping[str, datetime], every: Every, begin: str, end: str) -> Iterator[str]:
+    """The periods from `begin` to before `end` that nobody has opened."""
+    name = begin
+    while name != end:
+        if name not in opened:
+            yield name
+        name = next_period(every, name)
+
+
+def _is_period(every: Every, name: str) -> bool:
+    try:
+        return bool(begin_of(every, name))
+    except InvalidArgument:
+        return False

@@ -1,0 +1,368 @@
+"""Other ways to protect the same columns: the policy that a file would be with another method, epsilon, k or swap.
+
+What a setting needs beside `protect` is changed with it and told (`Changed.changes`): synthetic rows have no column that is kept,
+and options that a family of methods does not know are left out. What cannot be said of a policy at all is no setting: `apply`
+raises what a check of such a file would say.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import product
+from typing import Any, cast
+
+from release_pipeline.errors import PolicyInvalid, WrongUsage
+from release_pipeline.mechanisms.catalogue import find_method
+from release_pipeline.mechanisms.catalogue.spec import DP, IDP, K_ANONYMITY, K_EPSILON, ZCDP
+from release_pipeline.policy.file.model import Policy
+from release_pipeline.policy.file.options import options_of
+from release_pipeline.policy.hierarchies import Read
+from release_pipeline.policy.kinds import NoiseColumn
+from release_pipeline.policy.kinds.base import RECOGNISED
+from release_pipeline.policy.loading.load import parse_changed, parse_policy
+from release_pipeline.policy.values.formats import decimal_text
+from release_pipeline.policy.values.scalars import option_of
+from release_pipeline.policy.values.text import read_yaml
+
+Values = Mapping[str, Any]
+_ORDER = ("method", "definition", "epsilon", "delta", "k", "scope", "partitions", "weights", "swap")
+# options of a policy that other methods keep, and that a line leaves out
+_UNSAID = ("clamp", "consistency", "never", "order", "statistic", "grouping", "metric")
+_KEPT = (*_UNSAID, "weights", "swap")
+_QUIET = (*_UNSAID, "method", "definition", "delta", "weights", "swap")
+USUAL = ("laplace", "dp-um", "idp-ls", "idp-cbls", "dp-cdf", "dp-table")  # what a policy with noise is tried with
+TIMES = (Decimal("0.25"), Decimal("0.5"), Decimal(1), Decimal(2), Decimal(4))  # of the epsilon of the policy
+SIZES = (3, 10, 30, 100)  # of clusters, beside the policy's own
+USUAL_SCOPE = "column"  # goes without saying
+NEAR = 2  # sizes whose ratio is less tell the same
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A way to protect: `protect` as a policy file has it."""
+
+    protect: Values
+
+    @property
+    def method(self) -> str:
+        """Its method."""
+        return str(self.protect["method"])
+
+    @property
+    def words(self) -> str:
+        """It in a line, which tells it from the others."""
+        parts = [self.method]
+        if self.protect.get("definition") == "zcdp":
+            parts.append("by rho")
+        parts += [
+            f"{key} {_text(value)}"
+            for key, value in self.ordered.items()
+            if key not in _QUIET and value not in (None, USUAL_SCOPE)
+        ]
+        if weights := self.protect.get("weights"):
+            parts.append("weights " + ", ".join(f"{name} {_text(weight)}" for name, weight in weights.items()))
+        if swap := self.protect.get("swap"):
+            parts.append(f"swap k {swap['k']}")
+        return ", ".join(parts)
+
+    @property
+    def block(self) -> str:
+        """The line of a policy file."""
+        return f"protect: {_flow(self.ordered)}"
+
+    @property
+    def ordered(self) -> Values:
+        """Its options in the order in which a file has them."""
+        names = [*(key for key in _ORDER if key in self.protect), *(key for key in self.protect if key not in _ORDER)]
+        return {name: self.protect[name] for name in names}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axes:
+    """What settings are made of. Nothing named: what is usual for the policy. `swaps`: the k of blocks, 0 for no swapping."""
+
+    methods: Sequence[str] = ()
+    epsilons: Sequence[Decimal] = ()
+    sizes: Sequence[int] = ()
+    swaps: Sequence[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """The policy that a file would be under a setting. `changes`: what else than `protect` is another then, in words."""
+
+    setting: Setting
+    policy: Policy
+    changes: tuple[str, ...] = ()
+
+
+def own_setting(raw: Values) -> Setting:
+    """That of the file itself."""
+    return Setting(dict(raw["protect"]))
+
+
+def list_settings(raw: Values, policy: Policy, axes: Axes) -> list[Setting]:
+    """The policy's own setting first, then all others that the axes make, each once."""
+    own = own_setting(raw)
+    found = {_key(own): own}
+    for method in axes.methods or _usual_methods(policy):
+        for setting in _settings_of(method, own, policy, axes):
+            found.setdefault(_key(setting), setting)
+    return list(found.values())
+
+
+def apply(text: str, setting: Setting, *, name: str, read: Read) -> Changed:
+    """The policy that the file would be; raises `PolicyInvalid` where it would be none."""
+    changes: list[str] = []
+
+    def change(raw: dict[str, Any]) -> dict[str, Any]:
+        return change_values(raw, setting, changes)
+
+    policy = parse_changed(text, change, name=name, read=read)
+    return Changed(setting, policy, tuple(dict.fromkeys(changes)))
+
+
+def change_values(raw: dict[str, Any], setting: Setting, changes: list[str]) -> dict[str, Any]:
+    """The values of the file under the setting; what else is changed is added to `changes`."""
+    changed = {**raw, "protect": dict(setting.protect)}
+    columns = {name: _change_column(name, dict(column), setting, changes) for name, column in raw["columns"].items()}
+    changed["columns"] = columns
+    if "swap" in setting.protect:
+        _raise_groups(changed, setting.protect["swap"]["k"], changes)
+    if find_method(setting.method).family == "whole-table" and "suppress" in changed:
+        del changed["suppress"]
+        changes.append("without suppress: rows are nobody's")
+    return changed
+
+
+def _raise_groups(changed: dict[str, Any], k: int, changes: list[str]) -> None:
+    """Groups of kept quasi-identifiers that hold a block, with k records for each that one person may have."""
+    person, columns = cast(Any, changed.get("person")), cast(Mapping[str, Values], changed["columns"])
+    of_person: Values = cast(Values, person) if isinstance(person, Mapping) else {}
+    least = k * int(of_person.get("records_per_release") or 1)
+    suppress = cast(Values, changed.get("suppress") or {})
+    was = suppress.get("quasi_groups_below")
+    if (was is None or was < least) and any(_is_kept_quasi(column) for column in columns.values()):
+        changed["suppress"] = {"at_most": "5%", **suppress, "quasi_groups_below": least}
+        changes.append(f"suppress: quasi_groups_below: {least}" + (f" in place of {was}" if was else ", at_most: 5%"))
+
+
+def _is_kept_quasi(column: Values) -> bool:
+    """Whether a column keeps its place, and others share its entries."""
+    return column.get("do") == "keep" and column.get("role") in RECOGNISED
+
+
+def _change_column(name: str, column: dict[str, Any], setting: Setting, changes: list[str]) -> dict[str, Any]:
+    family, does = find_method(setting.method).family, column.get("do")
+    if family == "whole-table" and does in ("noise", "keep", "swap"):
+        changes.append(f"{name}: do: synthesise in place of do: {does}")
+        column["do"] = "synthesise"
+        if column.get("role") == "weight":
+            changes.append(f"{name}: role: confidential in place of weight, for synthetic rows stand for no number of people")
+            column["role"] = "confidential"
+    elif family != "whole-table" and does == "synthesise":
+        column["do"] = "noise" if "domain" in column else "keep"
+        changes.append(f"{name}: do: {column['do']} in place of do: synthesise")
+    is_swapped, place = "swap" in setting.protect, (column.get("role"), column["do"])
+    if family != "whole-table" and place in (("confidential", "keep"), ("confidential", "swap")):
+        does, column["do"] = column["do"], "swap" if is_swapped else "keep"
+        if does != column["do"]:
+            changes.append(f"{name}: do: {column['do']} in place of do: {does}")
+    if column["do"] in ("noise", "synthesise") and "domain" in column:
+        for option in [key for key in column if family in option_of(NoiseColumn, key).not_for]:
+            changes.append(f"{name}: without {option}")
+            del column[option]
+    return column
+
+
+def _usual_methods(policy: Policy) -> list[str]:
+    own = policy.protect.method
+    if policy.method.family in ("vectors", "classes"):  # which need columns of their own
+        return [own]
+    usual = [own, *USUAL, *(["mdav"] if policy.method.family == "mdav" else [])]
+    return list(dict.fromkeys(usual))
+
+
+def _settings_of(method: str, own: Setting, policy: Policy, axes: Axes) -> Iterator[Setting]:
+    """Those of a method: by the definition, the scope and the other options of the policy, as far as the method has them."""
+    spec = find_method(method)
+    base = {key: own.protect[key] for key in _KEPT if key in own.protect and _takes(method, key, own)}
+    if own.protect.get("definition") == "zcdp":
+        if "zcdp" not in {claim.definition.key for claim in spec.claims}:
+            return
+        base |= {"definition": "zcdp", "delta": own.protect["delta"]}
+    total = own.protect.get("epsilon")
+    usual = [Decimal(total) * times for times in TIMES] if total is not None else [Decimal(1)]
+    epsilons: Sequence[Decimal | None] = [None] if method == "mdav" else axes.epsilons or usual
+    scope = _scope_of(method, own)
+    for swap, k, epsilon in product(axes.swaps or (None,), _sizes_of(method, policy, axes), epsilons):
+        protect: dict[str, Any] = {"method": method, "epsilon": epsilon, "k": k, **base, "scope": scope}
+        if swap is not None and _takes(method, "swap", own):
+            protect["swap"] = {"k": swap, "within": "kept"} if swap else None
+        yield Setting({key: value for key, value in protect.items() if value is not None})
+
+
+def _sizes_of(method: str, policy: Policy, axes: Axes) -> Sequence[int | None]:
+    spec = find_method(method)
+    if spec.family in ("whole-table",) or (spec.family == "columns" and spec.sums is None):
+        return (None,)
+    if spec.family == "by-value" and not axes.sizes:
+        mine = policy.protect.k if policy.method.family == "by-value" else 1
+        return (None if mine == 1 else mine,)
+    own = policy.protect.k if policy.protect.k and policy.method.family != "by-value" else None
+    others = [size for size in SIZES if own is None or not own / NEAR < size < own * NEAR]
+    sizes = axes.sizes or sorted([*others, *([own] if own else [])])
+    return [k for k in sizes if k >= spec.least_k]
+
+
+def _scope_of(method: str, own: Setting) -> str | None:
+    """The scope of the policy where the method has it; else its own."""
+    scope = own.protect.get("scope")
+    family = find_method(method).family
+    return scope if scope is not None and family in ("columns", "vectors") and scope in find_method(method).scopes else None
+
+
+def _takes(method: str, key: str, own: Setting) -> bool:
+    """Whether an option of the policy goes with another method."""
+    model = options_of(method)
+    if key not in model.model_fields:
+        return False
+    if key in ("consistency", "clamp"):
+        return find_method(method).family == find_method(own.method).family and method == own.method
+    return find_method(method).family not in option_of(model, key).not_for
+
+
+def _key(setting: Setting) -> tuple[Any, ...]:
+    return tuple(sorted((key, _text(value)) for key, value in setting.protect.items()))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Decimal | int) and not isinstance(value, bool):
+        return decimal_text(Decimal(value))
+    return _flow(value)
+
+
+def _flow(value: Any) -> str:
+    """A value as YAML in one line."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key}: {_flow(part)}" for key, part in cast(Values, value).items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_flow, cast(Sequence[Any], value))) + "]"
+    if isinstance(value, Decimal | int) and not isinstance(value, bool):
+        return decimal_text(Decimal(value))
+    return str(value)
+
+
+def write_setting(text: str, changed: Changed, *, name: str, read: Read) -> str:
+    """The text of the file with the setting in it, comments and the rest as they are. Raises `WrongUsage` where that cannot be
+    done line by line: what to change by hand is told then."""
+    values = read_yaml(text).value
+    result = _replace_entry(text, "protect", changed.setting.block + "\n")
+    changed_values = change_values(values, changed.setting, [])
+    for column, after in changed_values["columns"].items():
+        if after != values["columns"][column]:
+            result = _change_column_of(result, column, values["columns"][column], after)
+    if "suppress" in values and find_method(changed.setting.method).family == "whole-table":
+        result = _replace_entry(result, "suppress", "")
+    elif (suppress := changed_values.get("suppress")) != values.get("suppress"):
+        line = f"suppress: {_flow(suppress)}\n"
+        result = _replace_entry(result, "suppress", line) if "suppress" in values else result + line
+    try:
+        is_it = parse_policy(result, name=name, read=read).canonical_hash() == changed.policy.canonical_hash()
+    except PolicyInvalid:
+        is_it = False
+    if not is_it:
+        told = "; ".join((changed.setting.block, *changed.changes))
+        raise WrongUsage("the file cannot be changed line by line.", where=name, remedy=f"Change it by hand: {told}.")
+    return result
+
+
+def _replace_entry(text: str, key: str, line: str) -> str:
+    """The text with another line in the place of a part of the file."""
+    lines, document = text.splitlines(keepends=True), read_yaml(text)
+    first = document.place_of((key,)).line - 1
+    later = [place.line - 1 for path, place in document.places.items() if len(path) == 1 and place.line - 1 > first]
+    end = min(later, default=len(lines))
+    while end > first + 1 and (not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#")):
+        end -= 1  # what stands above the next part belongs to that
+    return "".join([*lines[:first], line, *lines[end:]])
+
+
+def _change_column_of(text: str, column: str, before: Values, after: Values) -> str:
+    """The text with what one column is, where its options stand on lines of their own, or all in one."""
+    lines, document = text.splitlines(keepends=True), read_yaml(text)
+    first = document.place_of(("columns", column)).line - 1
+    later = [place.line - 1 for path, place in document.places.items() if len(path) <= 2 and place.line - 1 > first]
+    for number in range(first, min(later, default=len(lines))):
+        line = lines[number]
+        for key in before.keys() - after.keys():
+            line = re.sub(rf"(,\s*{key}:\s*(\[[^\]]*\]|\{{[^}}]*\}}|[^,}}\n]+))|(^\s+{key}:.*\n)", "", line)
+        for key in after.keys() & before.keys():
+            if before[key] != after[key]:
+                line = re.sub(rf"\b{key}:\s*{re.escape(str(before[key]))}\b", f"{key}: {after[key]}", line)
+        lines[number] = line
+    return "".join(lines)
+
+
+# Which of two claims is at least as strong, and which settings no other beats: one rule, for lists
+# and for pages.
+
+
+IMPLIED = {DP.key: (IDP.key, ZCDP.key)}  # by a definition at the same epsilon
+OF_CLASSES = (K_ANONYMITY.key, K_EPSILON.key)  # whose k is a promise
+
+
+@dataclass(frozen=True, slots=True)
+class Strength:
+    """What is promised, beside how much: of what `definition` without an epsilon, or with classes of k, the k counts."""
+
+    definition: str
+    scope: str
+    covers_table: bool = False
+    k: int | None = None
+
+    def covers(self, other: Strength) -> bool:
+        """Whether it promises all that the other does, at the same epsilon.
+
+        >>> dp, idp = Strength("dp", "column"), Strength("idp", "column")
+        >>> dp.covers(idp), idp.covers(dp)
+        (True, False)
+        """
+        if self.definition != other.definition:
+            return other.definition in IMPLIED.get(self.definition, ()) and self._is_as_wide(other)
+        if self.definition in OF_CLASSES and (self.k or 0) < (other.k or 0):
+            return False
+        return self._is_as_wide(other)
+
+    def _is_as_wide(self, other: Strength) -> bool:
+        if self.covers_table or other.covers_table:
+            return self.covers_table
+        return self.scope == other.scope or (self.scope, other.scope) == ("column", "centroid")
+
+
+def find_best(claims: Sequence[Strength], epsilons: Sequence[float | None], figures: Sequence[float | None]) -> list[bool]:
+    """Whether no other setting with as strong a claim has at most the same epsilon and figure, and less of one. What has no
+    figure is not among them.
+
+    >>> find_best([Strength("dp", "column")] * 3, [1.0, 2.0, 2.0], [0.5, 0.1, 0.6])
+    [True, True, False]
+    """
+    costs = [math.inf if epsilon is None else epsilon for epsilon in epsilons]
+    return [
+        figure is not None
+        and math.isfinite(figure)
+        and not any(
+            other is not None
+            and math.isfinite(other)
+            and claims[j].covers(claims[i])
+            and costs[j] <= costs[i]
+            and other <= figure
+            and (costs[j] < costs[i] or other < figure)
+            for j, other in enumerate(figures)
+        )
+        for i, figure in enumerate(figures)
+    ]

@@ -1,0 +1,253 @@
+"""The plan of a release for a script: what `check --json` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, cast
+
+from release_pipeline.mechanisms.accounting.budget import format_nano
+from release_pipeline.mechanisms.basis.figures import show_figure
+from release_pipeline.mechanisms.catalogue import find_method
+from release_pipeline.mechanisms.catalogue.spec import IDP
+from release_pipeline.policy.documents import OPTIONAL, Delta, Exactly, Hash, to_json
+from release_pipeline.policy.families import find_family
+from release_pipeline.policy.families.base import Plan
+from release_pipeline.policy.file.about import find_unsaid
+from release_pipeline.policy.file.model import Policy
+from release_pipeline.policy.file.sections import PrivacyUnit
+from release_pipeline.policy.file.tables import Tabulation
+from release_pipeline.policy.file.words import step_of, step_text, warn_of_ties
+from release_pipeline.policy.plans.loss import depends_on_records, release_loss
+from release_pipeline.policy.plans.plan import describe_claim, not_covered_words
+from release_pipeline.policy.values.formats import decimal_text
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnView:
+    """A masked column of a plan."""
+
+    name: str
+    epsilon: Annotated[Exactly | None, "its part of epsilon, for one record; null without noise; under zcdp alone, at that delta"]
+    noise: Annotated[
+        float | None,
+        "mean absolute noise of a released value, of dates and times in the unit of their grid; null where the number of rows "
+        "decides, or counts have it",
+    ]
+    noise_is_worst_case: Annotated[bool, "whether `noise` is the worst over all data; usually it is far less then"]
+    noise_share: Annotated[float | None, "`noise` as a share of the declared domain"]
+    rho: Annotated[Exactly | None, "its part of rho, for one record"] = field(default=None, metadata=OPTIONAL)
+    atoms: Annotated[tuple[str, ...] | None, "the values that readers count, as the policy declares them"] = field(
+        default=None, metadata=OPTIONAL
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LevelView:
+    """A level of a table beside the rows."""
+
+    level: Annotated[int, "its number: 0 has the values themselves, or what is declared of them there"]
+    cells: Annotated[int, "how many cells it has: every combination of declared labels"]
+    noise: Annotated[str, "the law of the noise of each cell: Laplace and its scale, or Gaussian and its variance, in steps"]
+    magnitude: Annotated[float, "its mean absolute noise, in records or in the unit of what is added up"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableView:
+    """A table that is released beside the rows."""
+
+    name: Annotated[str, "its name, and that of its file"]
+    by: Annotated[tuple[str, ...], "the columns whose labels make its cells"]
+    sum: Annotated[str | None, "the column that is added up; null where records are counted"]
+    epsilon: Annotated[Exactly | None, "what it may lose for one record; null where that is rho"]
+    rho: Annotated[Exactly | None, "the same in rho, under zcdp"]
+    step: Annotated[str, "a step of its noise, in records or in the unit of what is added up"]
+    levels: Annotated[tuple[LevelView, ...], "the coarsest first"]
+    weight: Annotated[str | None, "the column of weights that records count by"] = field(default=None, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundView:
+    """What is known of a wider scope."""
+
+    bounded: Annotated[bool, "whether anything bounds it"]
+    epsilon: Annotated[Exactly | None, "the bound, from public facts; null where nothing bounds it, or the rows are not known"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanView:
+    """What a policy will do, from declared facts alone."""
+
+    policy: Annotated[str, "the name of the policy"]
+    steward: Annotated[str, "who is responsible for it"]
+    population: Annotated[str, "whose budget it spends"]
+    hash: Annotated[Hash, "SHA-256 of its canonical form: what the officer approves"]
+    method: Annotated[str, "of `protect`"]
+    grouping: Annotated[str | None, "how `k-epsilon` makes classes: ola or mondrian"] = field(default=None, metadata=OPTIONAL)
+    order: Annotated[str | None, "what `dp-mdav` cuts its clusters from"] = field(default=None, metadata=OPTIONAL)
+    statistic: Annotated[str | None, "of `dp-mdav`: plain or trimmed"] = field(default=None, metadata=OPTIONAL)
+    clamp: Annotated[str | None, "no, where released values stay where the noise put them"] = field(
+        default=None, metadata=OPTIONAL
+    )
+    partitions: Annotated[int | None, "random parts of the records, where there are several"] = field(
+        default=None, metadata=OPTIONAL
+    )
+    k: Annotated[int | None, "records per cluster or class; null without"]
+    definition: Annotated[Literal["dp", "zcdp", "idp", "k-epsilon", "k-anonymity"], "what is claimed"]
+    scope: Annotated[
+        Literal["centroid", "column", "table", "cluster", "class"],
+        "what the claim covers: with `definition` and `epsilon` the claim",
+    ]
+    epsilon: Annotated[Exactly | None, "of one release, in all, for one person; null for a method without"]
+    delta: Annotated[Delta | None, "under zcdp: the delta at which every epsilon here holds"] = field(
+        default=None, metadata=OPTIONAL
+    )
+    rho: Annotated[Exactly | None, "under zcdp: what one release costs in all, for one person"] = field(
+        default=None, metadata=OPTIONAL
+    )
+    claim: Annotated[str, "the claim in words"]
+    records_per_person: Annotated[int, "how many records of a release one person, or household, may have"]
+    privacy_unit: Annotated[PrivacyUnit, "whose records the claim is about"]
+    record_count: Annotated[
+        Literal["not protected"] | None,
+        "that the claim does not protect how many records one has; absent where nobody has more than one",
+    ] = field(default=None, metadata=OPTIONAL)
+    wider: Annotated[dict[str, BoundView], "what holds for wider scopes, in the same definition: `column`, `table`"]
+    not_covered: Annotated[tuple[str, ...], "what the claim does not cover, a sentence each"]
+    rows: Annotated[int | None, "the records that this is planned for: --rows, or the policy's min_rows; null without either"]
+    warnings: Annotated[tuple[str, ...] | None, "what noise will not leave as it is, a sentence each"] = field(
+        default=None, metadata=OPTIONAL
+    )
+    unsaid: Annotated[
+        tuple[str, ...] | None, "what it must say of its data and columns before an officer can approve it, a sentence each"
+    ] = field(default=None, metadata=OPTIONAL)
+    columns: Annotated[tuple[ColumnView, ...], "the masked columns"]
+    tables: Annotated[tuple[TableView, ...] | None, "tables beside the rows; `epsilon` has what they may lose"] = field(
+        default=None, metadata=OPTIONAL
+    )
+    kept: Annotated[tuple[str, ...], "the columns that are released as they are"]
+    generalised: Annotated[tuple[str, ...], "the columns that are released coarser"]
+    recomputed: Annotated[tuple[str, ...] | None, "the derived columns that are made of what is published"] = field(
+        default=None, metadata=OPTIONAL
+    )
+
+
+def view_plan(plan: Plan) -> PlanView:
+    """The plan for a script."""
+    policy, protect = plan.policy, plan.policy.protect
+    partitioned = policy.parts > 1
+    return PlanView(
+        policy=policy.policy,
+        steward=policy.steward,
+        population=policy.population,
+        hash=policy.canonical_hash(),
+        method=protect.method,
+        **find_family(protect).view_options(policy),
+        partitions=policy.parts if partitioned else None,
+        k=protect.k,
+        definition=cast(Any, policy.definition),
+        scope=cast(Any, protect.scope),
+        epsilon=None if policy.epsilon is None else format_nano(policy.in_epsilon(policy.epsilon)),
+        delta=None if policy.delta is None else decimal_text(policy.delta),
+        rho=None if policy.delta is None else format_nano(policy.epsilon or 0),
+        claim=describe_claim(policy),
+        records_per_person=policy.records_per_person,
+        privacy_unit=policy.privacy_unit,
+        record_count=policy.record_count,
+        wider={scope: _view_bound(plan, scope) for scope in ("column", "table")},
+        not_covered=tuple(not_covered_words(policy)),
+        rows=plan.rows,
+        warnings=(*find_family(protect).list_warnings(policy, plan.rows), *warn_of_ties(policy)) or None,
+        unsaid=tuple(find_unsaid(policy.audience, policy.about, policy.columns)) or None,
+        columns=tuple(
+            ColumnView(
+                name=part.name,
+                epsilon=None if part.epsilon is None else format_nano(policy.in_epsilon(part.epsilon.nano)),
+                rho=None if part.epsilon is None or policy.delta is None else str(part.epsilon),
+                noise=part.noise,
+                noise_is_worst_case=part.worst_case,
+                noise_share=part.share,
+                atoms=tuple(map(policy.noise_columns[part.name].say, policy.noise_columns[part.name].atoms)) or None,
+            )
+            for part in plan.columns
+        ),
+        tables=tuple(map(_view_table, policy.tabulations.values())) or None,
+        kept=tuple(policy.kept_columns),
+        generalised=tuple(policy.generalised_columns),
+        recomputed=tuple(policy.recomputed_columns) or None,
+    )
+
+
+def _view_table(tabulation: Tabulation) -> TableView:
+    table, step = tabulation.table, step_of(tabulation)
+    return TableView(
+        name=tabulation.name,
+        by=table.columns,
+        sum=table.sum,
+        epsilon=None if table.epsilon is None else str(table.epsilon),
+        rho=None if table.rho is None else str(table.rho),
+        step=step_text(tabulation),
+        weight=table.weight,
+        levels=tuple(
+            LevelView(number, cells, noise.words, noise.magnitude * step)
+            for number, cells, noise in zip(tabulation.levels, tabulation.shape.cells, tabulation.noise, strict=True)
+        ),
+    )
+
+
+def plan_to_json(plan: Plan) -> dict[str, Any]:
+    """The plan as a script reads it."""
+    return to_json(view_plan(plan))
+
+
+def _view_bound(plan: Plan, scope: str) -> BoundView:
+    """What `release_loss` charges in a wider scope."""
+    policy = plan.policy
+    if not policy.adds_up or (scope == "table" and not policy.covers_table):
+        return BoundView(bounded=False, epsilon=None)
+    if plan.rows is None and depends_on_records(policy):
+        return BoundView(bounded=True, epsilon=None)
+    nano = release_loss(policy, records=plan.rows or 0).of(policy.definition, scope)
+    return BoundView(bounded=nano is not None, epsilon=None if nano is None else format_nano(policy.in_epsilon(nano)))
+
+
+# What columns were left with when each method was tried on public tables: for a word in `check`,
+# from public facts alone.
+#
+# The figures are those of `make reproduce` (docs/choosing.md): median errors over 26 columns of
+# three tables, by the number of records times the epsilon of the column.
+
+
+FROM = (0, 30, 100, 300, 1000, 3000)  # where each class of records times epsilon begins
+MEDIAN_ERRORS = {
+    "laplace": (76.5, 67.3, 53.6, 43.1, 64.6, 33.2),
+    "dp-um": (3.44, 1.14, 0.663, 0.233, 0.12, 0.0403),
+    "idp-ls": (4.29, 1.12, 0.746, 0.311, 0.101, 0.0226),
+    "idp-cbls": (1.9, 0.406, 0.528, 0.17, 0.0555, 0.0165),
+    "dp-cdf": (1.12, 0.388, 0.093, 0.0353, 0.0151, 0.00767),
+}
+COMPARED = ("dp-um", "idp-cbls", "dp-cdf")
+
+
+def describe_measured(policy: Policy, rows: int | None) -> Iterator[str]:
+    """What was measured of columns with as many records times epsilon as the policy's have, by its method and by others. Of rho
+    there is nothing to say, nor of methods that look at several columns at once."""
+    if rows is None or policy.delta is not None or policy.protect.method not in MEDIAN_ERRORS or policy.protect.scope != "column":
+        return
+    records = min(share.fraction for share in policy.column_epsilon.values()) * (rows // policy.parts)
+    place = max(number for number, begins in enumerate(FROM) if begins <= records)
+    methods = dict.fromkeys((policy.protect.method, *COMPARED))
+    words = [f"{show_figure(MEDIAN_ERRORS[method][place])} by {_name(method)}" for method in methods]
+    begins = f"from {FROM[place]:,} to {FROM[place + 1]:,}" if 0 < place < len(FROM) - 1 else f"below {FROM[1]}"
+    begins = f"of {FROM[place]:,} or more" if place == len(FROM) - 1 else begins
+    least = min(methods, key=lambda method: MEDIAN_ERRORS[method][place])
+    fits = f"{_name(least)} fits best" if least == policy.protect.method else f"{_name(least)} would fit better"
+    yield (
+        f"public columns with records times epsilon {begins} had an error of {', '.join(words)} in the median, where 1 is no "
+        f"better than publishing the mean: {fits} (docs/choosing.md; `release-pipeline explore` tries them)"
+    )
+
+
+def _name(method: str) -> str:
+    """A method, with its definition where that is the weaker one."""
+    return f"{method} (iDP)" if find_method(method).claims[0].definition is IDP else method

@@ -1,0 +1,1 @@
+"""What parts of a policy must agree on."""

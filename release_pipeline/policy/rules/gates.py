@@ -1,0 +1,260 @@
+"""What gates and audit must agree on with the other parts of a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+from release_pipeline.mechanisms.basis.figures import join_last
+from release_pipeline.policy.file.about import check_audience
+from release_pipeline.policy.file.options import AnyOptions, KEpsilonOptions
+from release_pipeline.policy.file.parts import Parts
+from release_pipeline.policy.file.sections import ColumnSketch, Person, Suppress, count_halved
+from release_pipeline.policy.kinds import ListedColumn, NoiseColumn, find_clamping, pick
+from release_pipeline.policy.kinds.base import RECOGNISED
+from release_pipeline.policy.values.formats import ask_for_near, decimal_text
+from release_pipeline.policy.values.text import Path, Problem
+
+
+def check_readers(parts: Parts) -> Iterator[Problem]:
+    """What the readers of a release ask of its claim and its limit on linkage."""
+    if parts.audience is None or parts.protect is None or not parts.complete:
+        return
+    epsilon = getattr(parts.protect, "epsilon", None)
+    table_epsilon = Decimal(epsilon.nano).scaleb(-9) if parts.protect.is_synthetic and epsilon is not None else None
+    linkage = parts.gates.linkage if parts.gates is not None and not parts.protect.is_synthetic else None
+    swapped = parts.protect.swapped
+    swap_k = None if swapped is None else swapped.k
+    yield from check_audience(parts.audience, table_epsilon=table_epsilon, linkage=linkage, swap_k=swap_k)
+
+
+def check_gates(parts: Parts) -> Iterator[Problem]:
+    """Limits that there is something to apply to."""
+    if parts.gates is None:
+        return
+    if parts.gates.min_rows is not None and parts.protect and parts.protect.k and parts.gates.min_rows < 2 * parts.protect.k:
+        yield (
+            ("gates", "min_rows"),
+            f"min_rows is below 2 k = {2 * parts.protect.k:,}: a release has two clusters of k records at least.",
+            "Lower k, if a release may have fewer records; otherwise raise min_rows.",
+        )
+    if parts.gates.differencing_below is not None and parts.releases == "once":
+        what = "there is one release, and nothing to compare it with."
+        yield ("gates", "differencing_below"), what, "Remove differencing_below."
+    elif parts.gates.differencing_below and parts.person == "each-row":
+        what = "each row is a person of its own, so nobody can be seen to join or leave."
+        yield ("gates", "differencing_below"), what, "Name the person's column, or set differencing_below to 0."
+    clamping = find_clamping(parts.columns)
+    if isinstance(parts.gates.clamped_at_most, dict):
+        for name in parts.gates.clamped_at_most:
+            if parts.complete and name not in clamping:
+                otherwise = "Remove it."
+                remedy = otherwise if name in parts.names else ask_for_near(name, clamping, otherwise)
+                yield ("gates", "clamped_at_most", name), f"'{name}' is not a column with outside: clamp.", remedy
+    elif parts.gates.clamped_at_most is not None and parts.complete and not clamping:
+        yield ("gates", "clamped_at_most"), "no column has outside: clamp.", "Remove it."
+    for name in parts.gates.atom_share:
+        if name in parts.noise and not (parts.noise[name].atoms or parts.noise[name].reasons):
+            what = f"'{name}' declares no atoms."
+            yield ("gates", "atom_share", name), what, "Declare them with the column, like atoms: [0], or remove the limit."
+    groups = parts.audit.groups if parts.audit is not None else ()
+    swapped = [name for name in groups if name in parts.kept and parts.kept[name].is_swapped]
+    for gate, limits in (("group_mean", parts.gates.group_mean), ("group_error", parts.gates.group_error)):
+        if limits and not groups:
+            what = f"no groups are declared whose {'means' if gate == 'group_mean' else 'errors'} could be limited."
+            yield ("gates", gate), what, "Name kept columns, like audit: {groups: [region, sex]}."
+        elif limits and len(swapped) == len(groups):
+            what = "every column of audit.groups is swapped, and entries that change places make no groups to limit."
+            yield ("gates", gate), what, f"Add a kept column to audit.groups, or remove {gate}."
+    of_all = [("group_mean", parts.gates.group_mean)]
+    if not isinstance(parts.protect, KEpsilonOptions):  # whose errors follow from classes of all parts
+        of_all.append(("group_error", parts.gates.group_error))
+    for gate, limits in of_all:
+        if limits and parts.count > 1:
+            what = "it is expected of all records together, and they are masked in random parts."
+            yield ("gates", gate), what, "Use expected_error or ks."
+    for name in parts.gates.relative_error:
+        if name in parts.noise and parts.noise[name].dated is not None:
+            what = f"'{name}' is a column of dates, of which no error is a share."
+            yield ("gates", "relative_error", name), what, "Limit the expected_error of another column, or remove it."
+    for gate, limits in (
+        ("expected_error", parts.gates.expected_error),
+        ("relative_error", parts.gates.relative_error),
+        ("atom_share", parts.gates.atom_share),
+        ("ks", parts.gates.ks),
+        ("group_mean", parts.gates.group_mean),
+        ("group_error", parts.gates.group_error),
+    ):
+        for name in limits:
+            if name in parts.recomputed:
+                what = f"'{name}' is made of what is published, and has no noise of its own."
+                yield ("gates", gate, name), what, "Limit the error of the columns that it is made of."
+            elif parts.complete and name not in parts.noise:
+                otherwise = "Remove it."
+                remedy = otherwise if name in parts.names else ask_for_near(name, parts.noise, otherwise)
+                yield ("gates", gate, name), f"'{name}' is not a column with do: noise.", remedy
+
+
+def check_criteria(parts: Parts) -> Iterator[Problem]:
+    """Limits on what attacks gain need an attack, and leave room for the doubt that any number of tries leaves."""
+    if parts.gates is None:
+        return
+    released = parts.kept | parts.noise | parts.generalised
+    if parts.gates.of_criteria and parts.protect is not None and not parts.protect.spec.is_noisy:
+        least = count_halved(parts.protect.k, parts.count)
+        if parts.gates.min_rows is None or parts.gates.min_rows < least:
+            what = f"attacks are foreseen on halves of the records, which must make clusters: of {least:,} records at the least."
+            yield ("gates", next(iter(parts.gates.of_criteria))), what, f"Declare min_rows of {least:,} or more."
+    for gate, limit in parts.gates.of_criteria.items():
+        limits = {(gate, name): one for name, one in limit.items()} if isinstance(limit, dict) else {(gate,): limit}
+        for place, one in limits.items():
+            if one == 0:
+                what = "it is judged on the most that an attack may gain, and no number of tries shows that this is nothing."
+                yield ("gates", *place), what, "Say a share above 0%, like 2%."
+        if parts.complete and len(released) < 2 and gate != "singling_out":
+            what = "one column is released, and this attack needs another that somebody knows."
+            yield ("gates", gate), what, "Remove it."
+        for name in limit if isinstance(limit, dict) and parts.complete else ():
+            if name not in released:
+                otherwise = "Remove it."
+                remedy = otherwise if name in parts.names else ask_for_near(name, released, otherwise)
+                yield ("gates", gate, name), f"'{name}' is not a released column.", remedy
+
+
+def check_group_gates(parts: Parts) -> Iterator[Problem]:
+    """Limits on groups need released quasi-identifiers that make groups; those on a column's values, a confidential one."""
+    if parts.gates is None or not parts.complete:
+        return
+    makes_groups = any(column.role in RECOGNISED for column in (parts.kept | parts.generalised).values())
+    if parts.protect is not None and not parts.protect.spec.is_noisy:  # whose exact values make groups, too
+        makes_groups = makes_groups or any(column.role in RECOGNISED for column in parts.noise.values())
+    for gate, limit in parts.gates.of_groups.items():
+        if not makes_groups:
+            yield ("gates", gate), "no quasi-identifier is released as it is or coarser, so there are no groups.", "Remove it."
+            continue
+        for name in limit:
+            column = (parts.kept | parts.noise).get(name)
+            if column is None or column.role != "confidential":
+                yield ("gates", gate, name), f"'{name}' is not a released column with role: confidential.", "Remove it."
+            elif gate == "l_diversity" and name in parts.kept and parts.gates.l_diversity[name] > len(parts.kept[name].values):
+                what = f"'{name}' has {len(parts.kept[name].values)} declared values, so that no group can have so many."
+                yield ("gates", gate, name), what, "Lower it."
+            elif gate == "l_diversity" and name in parts.noise:
+                what = f"'{name}' gets noise, so that different values of it say nothing."
+                yield ("gates", gate, name), what, "Remove it."
+
+
+def check_audit(parts: Parts) -> Iterator[Problem]:
+    """What a model is to predict must be released, and be a number or an entry as the column is; groups are of entries."""
+    for place, name in enumerate(parts.audit.groups if parts.audit is not None and parts.complete else ()):
+        if name not in parts.listed and name not in parts.generalised:
+            remedy = "Remove it." if name in parts.names else ask_for_near(name, parts.listed | parts.generalised, "Remove it.")
+            yield ("audit", "groups", str(place)), f"'{name}' is not a column with do: keep or generalise.", remedy
+    for name, target in parts.audit.predict.items() if parts.audit is not None and parts.complete else ():
+        place = ("audit", "predict", name)
+        if name in parts.noise:
+            low, high = parts.noise[name].domain
+            if target.above is None:
+                of, say = ("numbers", "NUMBER") if parts.noise[name].dated is None else ("dates", "DATE")
+                yield (*place, "equals"), f"'{name}' is a column of {of}.", f"Say above: {say}."
+            elif not low <= target.above < high:
+                yield (*place, "above"), "it is outside the column's domain, so that nothing would be left to tell.", "Change it."
+        elif name in parts.listed:
+            if target.equals is None:
+                yield (*place, "above"), f"'{name}' is a column of entries.", "Say equals: ENTRY."
+            elif str(target.equals) not in {str(value) for value in parts.listed[name].values}:
+                yield (*place, "equals"), "it is none of the column's declared values.", "Name one of them."
+        else:
+            remedy = "Remove it." if name in parts.names else ask_for_near(name, parts.kept | parts.noise, "Remove it.")
+            yield place, f"'{name}' is not a released column with do: noise or keep.", remedy
+
+
+# What swapping asks of the rest of a policy: blocks of k people or more, all with the same kept
+# entries.
+
+
+def check_swap(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
+    """Columns that would keep their place though others change it, groups that are smaller than a block, and random parts."""
+    swap = protect.swapped
+    for name, column in parts.kept.items():
+        if column.is_swapped and swap is None:
+            what = f"nothing says in which blocks the entries of '{name}' change places."
+            yield ("columns", name, "do"), what, "Add swap: {k: 10, within: kept} under protect, or drop the column."
+        if swap is not None and column.role == "confidential" and not column.is_swapped:
+            what = f"'{name}' would keep its place while other columns change theirs, and help to tell whose row it is."
+            yield ("columns", name, "do"), what, "Say do: swap, or drop the column."
+    if swap is None:
+        return
+    if protect.partitions is not None:
+        what = "blocks are made of all records together, and random parts are masked each on its own."
+        yield ("protect", "swap"), what, "Remove partitions, or swap."
+    records = parts.person.records if isinstance(parts.person, Person) else 1
+    least = swap.k * records
+    if parts.gates is not None and parts.gates.min_rows is not None and parts.gates.min_rows < least:
+        what = f"min_rows is below {least}, the records of one block in which values are swapped."
+        yield ("gates", "min_rows"), what, "Lower k of swap, or raise min_rows."
+    quasi = [name for name, column in parts.kept.items() if column.role in RECOGNISED]
+    if not quasi or not parts.complete:
+        return
+    each = "" if records == 1 else f", {swap.k} for each of the {records} records that one may have"
+    if not isinstance(parts.suppress, Suppress) or parts.suppress.quasi_groups_below < least:
+        what = f"a block has {least} records or more{each}, and groups of {join_last(quasi)} may have fewer."
+        remedy = f"Write suppress: {{quasi_groups_below: {least}, at_most: 5%}} with the share you mean."
+        yield ("suppress",), what, remedy
+
+
+# What a sketch of the data must agree on with the columns of a policy.
+
+
+_ALL = Decimal(1)
+_SOME = Decimal("0.000001")
+
+
+def check_sketch(parts: Parts) -> Iterator[Problem]:
+    """What a sketch says of columns that there are not, or that they cannot have."""
+    sketch = parts.shape
+    if sketch is None or not parts.complete:
+        return
+    numbers, listed = pick(parts.columns, NoiseColumn), pick(parts.columns, ListedColumn)
+    for name, said in sketch.columns.items():
+        here: Path = ("shape", "columns", name)
+        if name in numbers:
+            yield from _check_number(here, said, numbers[name])
+        elif name in listed:
+            yield from _check_listed(here, said, listed[name])
+        else:
+            known = {**numbers, **listed}
+            otherwise = "Leave it out: it is not released as numbers or listed values."
+            yield here, f"'{name}' is no column that a table is made up of.", ask_for_near(name, known, otherwise)
+
+
+def _check_number(here: Path, said: ColumnSketch, column: NoiseColumn) -> Iterator[Problem]:
+    if said.shares:
+        yield (*here, "shares"), "shares are of listed values.", "Say at, for single numbers."
+    if column.dated is not None and (said.quantiles or said.at):
+        yield here, "of dates no quantiles are sketched: they are even over the domain.", "Leave it out."
+        return
+    low, high = column.domain
+    for key, values in (("quantiles", said.quantiles.values()), ("at", said.at)):
+        if outside := [value for value in values if not low <= value <= high]:
+            told = decimal_text(outside[0])
+            yield (*here, key), f"{told} is outside the domain.", "Records there are moved to its ends: say what is left of them."
+    for reason in said.missing:
+        if reason not in column.reasons:
+            known = ", ".join(column.reasons) or "none"
+            yield (*here, "missing"), f"'{reason}' is no reason of this column.", f"There are: {known}."
+    if sum([*said.at.values(), *said.missing.values()], Decimal(0)) > _ALL:
+        yield here, "these are more than all records.", "Shares of at and missing add up to 100% at the most."
+
+
+def _check_listed(here: Path, said: ColumnSketch, column: ListedColumn) -> Iterator[Problem]:
+    for key in ("quantiles", "at", "missing"):
+        if getattr(said, key):
+            yield (*here, key), f"{key} is for numbers.", "Say shares, of the listed values."
+    known = [*map(str, column.values), *column.reasons]
+    for value in said.shares:
+        if value not in known:
+            yield (*here, "shares"), f"'{value}' is not among its values.", ask_for_near(value, known, "Name one of them.")
+    total = sum(said.shares.values(), Decimal(0))
+    if total > _ALL + _SOME or (total < _ALL - _SOME and not set(known) - said.shares.keys()):
+        yield (*here, "shares"), f"these add up to {decimal_text(total * 100)}%.", "They are of all records: 100%."

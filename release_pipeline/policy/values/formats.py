@@ -1,0 +1,75 @@
+"""How numbers and names are written in sentences, for all that people read; figures that are not exact:
+`mechanisms.basis.figures`."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+from release_pipeline.mechanisms.basis.figures import join_names
+from release_pipeline.sentences import FIGURES, POLICY
+
+SOME = 12
+_EXACTLY = 100  # digits: no number of units of declared steps has as many
+
+
+def decimal_text(value: Decimal) -> str:
+    """A decimal as people write it: no exponent, no zeros at the end."""
+    return format(value.normalize(), "f")
+
+
+def exact_text(value: Fraction) -> str:
+    """A fraction that is a decimal, as one.
+
+    >>> exact_text(Fraction(-7, 4)), exact_text(Fraction(200))
+    ('-1.75', '200')
+    """
+    with localcontext(prec=_EXACTLY):
+        return format(Decimal(value.numerator) / Decimal(value.denominator), "f")
+
+
+def find_near(name: str, known: Iterable[str], *, cutoff: float = 0.75) -> str | None:
+    """The name that was meant, if one is like this.
+
+    >>> find_near("degre", ["age", "degree"]), find_near("income", ["age"])
+    ('degree', None)
+    """
+    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)), None)
+
+
+def ask_for_near(name: str, known: Iterable[str], otherwise: str, *, cutoff: float = 0.75) -> str:
+    """The question whether another name was meant; what to do `otherwise`."""
+    near = find_near(name, known, cutoff=cutoff)
+    return f"Did you mean '{near}'?" if near is not None else otherwise
+
+
+def name_some(names: Iterable[str]) -> str:
+    """Names in a sentence, the first dozen if there are many."""
+    listed = list(names)
+    shown = join_names(listed[:SOME])
+    more = len(listed) - SOME
+    return FIGURES("list.more", names=shown, more=more) if more > 0 else shown
+
+
+def say_unit(unit: str) -> str:
+    """What is counted, and of which definition and scope where a cap names them, as people read it."""
+    return join_names(POLICY.read_section("spent").get(part, say_scope(part)) for part in unit.split(", "))
+
+
+def say_reason(reason: str) -> str:
+    """The records without a value for a reason, on pages; in files of counts: `cell_of_reason`."""
+    known = {"blank": POLICY("reason.blank")}
+    return POLICY("reason.cell", reason=known.get(reason, reason))
+
+
+def name_reasons(reasons: Iterable[str]) -> str:
+    """The reasons as they stand in the data, and what those of our own mean."""
+    known = POLICY.read_section("reason_in_data")
+    return join_names(known.get(reason, reason) for reason in reasons)
+
+
+def say_scope(scope: str) -> str:
+    """What a claim is about, in a word or two; the name of a definition, or any other, as it is."""
+    return POLICY.read_section("scope").get(scope, scope)

@@ -1,0 +1,1 @@
+"""What the public gets of a release, and what becomes of it."""

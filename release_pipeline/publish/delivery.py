@@ -1,0 +1,386 @@
+"""What the registry's events say of packages at targets, and what is outstanding: pure functions of events and settings.
+
+    delivering -> delivered -> recalled (as superseded, as retracted)
+
+None of these events changes the state of a release: what is public in `releases/` is so whatever becomes of a delivery.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
+from release_pipeline.ledger.office import OFFICERS
+from release_pipeline.ledger.states import PUBLISHED, RETRACTED, SUPERSEDED, ReleaseStatus, read_statuses, status_of
+from release_pipeline.policy.documents import Moment
+from release_pipeline.store.files import PLAIN, SUMS, Probe, is_whole, read_sums
+from release_pipeline.store.registry import Event, Registry, ReleaseId
+from release_pipeline.store.site import Site
+from release_pipeline.targets.settings import TargetSettings, find_target_faults, open_target, read_targets
+from release_pipeline.targets.target import Parcel, Recall, Stored, Target, TargetFailed
+from release_pipeline.trust.keys import write_statement
+
+DELIVERING, DELIVERED, RECALLED = "delivering", "delivered", "recalled"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A target at an address: what is delivered to another address under the same name is another delivery."""
+
+    target: str
+    kind: str
+    address: str
+
+    @property
+    def words(self) -> str:
+        """It for a person."""
+        return f"{self.target} ({self.address})"
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What became of one package at one place: when it was begun and done (or empty), where people find it, what the target
+    calls it, and the states of which the target knows."""
+
+    place: Place
+    begun: str
+    delivered: str = ""
+    where: str = ""
+    deposit: str = ""
+    recalled: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Something that is to be done yet: a package is to be delivered, or a target to be told what became of it. `delivery`: what
+    was done of it before, if anything was."""
+
+    release: ReleaseId
+    place: Place
+    state: str  # of the release; published: nothing is to be told
+    delivery: Delivery | None = None
+
+    @property
+    def is_recall(self) -> bool:
+        """Whether the target has the package, or something of it that it is not to have."""
+        return self.state == RETRACTED or (self.delivery is not None and bool(self.delivery.delivered))
+
+    @property
+    def words(self) -> str:
+        """It for a person."""
+        if self.is_recall:
+            return f"{self.release}: {self.place.words} is not told yet that it was {self.state}"
+        begun = "" if self.delivery is None else f", begun at {self.delivery.begun}"
+        return f"{self.release}: not delivered to {self.place.words}{begun}"
+
+
+@dataclass(frozen=True, slots=True)
+class OutstandingView:
+    """What is to be done yet at a target; `release-pipeline deliver` does it."""
+
+    release: Annotated[str, "POLICY/PARTITION/rN"]
+    target: Annotated[str, "its name in site.yaml, or in that of then"]
+    address: Annotated[str, "where that is"]
+    what: Annotated[Literal["delivery", "recall"], "the package is to go there, or what became of it is to be told there"]
+    begun: Annotated[Moment | None, "when the delivery was begun; null where it was not"]
+
+
+def view_task(task: Task) -> OutstandingView:
+    """A task for a script."""
+    begun = None if task.delivery is None else task.delivery.begun
+    what = "recall" if task.is_recall else "delivery"
+    return OutstandingView(str(task.release), task.place.target, task.place.address, what, begun)
+
+
+def place_of(settings: TargetSettings) -> Place:
+    """The place that a target is now."""
+    return Place(settings.name, settings.kind, settings.address)
+
+
+def read_deliveries(events: Iterable[Event]) -> dict[ReleaseId, dict[Place, Delivery]]:
+    """What became of each package at each place where anything was begun."""
+    found: dict[ReleaseId, dict[Place, Delivery]] = {}
+    for event in events:
+        if event.kind not in (DELIVERING, DELIVERED, RECALLED) or event.release is None:
+            continue
+        content, mine = event.content, found.setdefault(event.release, {})
+        place = Place(content["target"], content["via"], content["address"])
+        known = mine.get(place, Delivery(place, event.noted))
+        if event.kind == DELIVERED:
+            known = replace(known, delivered=event.noted, where=content["where"], deposit=content["deposit"])
+        elif event.kind == RECALLED:
+            known = replace(known, recalled=known.recalled | {content["state"]})
+        mine[place] = known
+    return found
+
+
+def list_tasks(
+    events: Sequence[Event], statuses: Mapping[ReleaseId, ReleaseStatus], targets: Sequence[TargetSettings]
+) -> list[Task]:
+    """Everything that is to be done yet, release by release."""
+    begun = read_deliveries(events)
+    return [
+        task
+        for id, status in sorted(statuses.items())
+        if status.package_hash is not None
+        for task in _list_tasks_of(status, begun.get(id, {}), targets)
+    ]
+
+
+def _list_tasks_of(status: ReleaseStatus, begun: Mapping[Place, Delivery], targets: Sequence[TargetSettings]) -> Iterator[Task]:
+    places = [place_of(target) for target in targets if target.wants(status.id.policy)]
+    for place in dict.fromkeys([*places, *begun]):
+        known = begun.get(place)
+        wanted = place in places and (known is None or not known.delivered) and status.state in (PUBLISHED, SUPERSEDED)
+        if wanted or (known is not None and _is_untold(known, status.state)):
+            yield Task(status.id, place, status.state, known)
+
+
+def _is_untold(known: Delivery, state: str) -> bool:
+    """Whether a target is to be told that the release came into a state: what it never had whole is only taken away."""
+    return state not in known.recalled and (state == RETRACTED or (state == SUPERSEDED and bool(known.delivered)))
+
+
+# What a published package is, and may have become: its signature, and the tombstones beside it.
+
+
+SIGNATURE = "SHA256SUMS.sig"
+TOMBSTONES = {RETRACTED: "RETRACTED", SUPERSEDED: "SUPERSEDED"}  # a state, and the name of the files that tell of it
+
+
+def package_is_whole(folder: Path, status: ReleaseStatus) -> bool:
+    """Whether a package is what was published, signature and all, beside the tombstones, and without the data if it was
+    retracted."""
+    signature = folder / SIGNATURE
+    if not signature.is_file() or signature.read_bytes() != write_statement(status.package_signed).encode():
+        return False
+    retracted = status.state == RETRACTED
+    if retracted and any(folder.glob("data.*")):
+        return False
+    away = [name for name in read_sums(folder, status.package_hash) if name.startswith("data.")] if retracted else ()
+    return is_whole(folder, status.package_hash, besides=(SIGNATURE, *tombstone_files()), without=away)
+
+
+def tombstone_files() -> list[str]:
+    """What may be in a package and not in its list of sums, for it came later."""
+    return [f"{name}.{ending}" for name in TOMBSTONES.values() for ending in ("json", "md", OFFICERS)]
+
+
+# Published packages go to targets, and what becomes of them is told there.
+#
+# Boundaries: the intent is an event before the first byte leaves; files that the target does not
+# have yet go there one by one, the signature last; when all are found there the target makes them
+# public, and that is noted, with where. Stopped anywhere, a rerun looks what is there and goes on:
+# nothing is sent twice, and nothing half sent is taken for whole. A retraction or supersession,
+# noted long before, is the intent of its own recall.
+
+
+class NotDelivered(ReleasePipelineError):
+    """A package is public in the site's folder, and not, or not as it is now, at every target. `details`: why, of each."""
+
+    def __init__(self, what: str, *, details: tuple[str, ...] = (), where: str = "", remedy: str = "") -> None:
+        self.details = details
+        super().__init__(what, where=where, remedy=remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was done of a task, in words; `undone`: what a target cannot do, and who can."""
+
+    words: str
+    undone: str = ""
+
+
+@dataclass(slots=True)
+class _Work:
+    """What is done at one target for one release."""
+
+    site: Site
+    task: Task
+    settings: TargetSettings
+    probe: Probe
+    folder: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.folder = self.site.package(str(self.task.release))
+
+    @property
+    def name(self) -> dict[str, str]:
+        """What the events say of the place."""
+        return {"target": self.task.place.target, "via": self.task.place.kind, "address": self.task.place.address}
+
+
+def deliver(
+    site: Site,
+    release: ReleaseId | None = None,
+    *,
+    only: str | None = None,
+    tell: Callable[[Outcome], None] = lambda _: None,
+    waiting: Callable[[], None] | None = None,
+    probe: Probe = PLAIN,
+) -> None:
+    """Do what is outstanding of one release or of all, at every target or `only` one. Each outcome is told when it is certain;
+    what fails stops nothing else, and raises `NotDelivered` at the end."""
+    targets = read_targets(site)
+    if only is not None and only not in {target.name for target in targets}:
+        known = ", ".join(target.name for target in targets) or "none"
+        raise WrongUsage(f"site.yaml has no target '{only}'.", where=str(site.home), remedy=f"There are: {known}.")
+    if not _list(site, targets, release, only):
+        return
+    failed: list[str] = []
+    with site.delivering_alone(waiting=waiting):
+        tasks = _list(site, targets, release, only)  # somebody may have done some meanwhile
+        for task in tasks:
+            try:
+                _do(site, task, targets, tell, probe)
+            except ReleasePipelineError as error:
+                failed.append(f"{task.words}: {error.in_full}")
+    if failed:
+        releases = {str(task.release) for task in tasks}
+        one = f" {next(iter(releases))}" if len(releases) == 1 else ""
+        raise NotDelivered(
+            f"{len(failed)} of {len(tasks)} things to be done at targets could not be. What is in {site.releases} is as it was.",
+            details=tuple(failed),
+            where="" if release is None else str(release),
+            remedy=f"`release-pipeline deliver{one}` finishes what is left.",
+        )
+
+
+def list_outstanding(site: Site) -> list[Task]:
+    """Everything that is to be done yet at targets; nothing where site.yaml cannot be read, which `status` tells."""
+    return [] if find_target_faults(site) else _list(site, read_targets(site), None, None)
+
+
+def _list(site: Site, targets: Sequence[TargetSettings], release: ReleaseId | None, only: str | None) -> list[Task]:
+    with site.open_registry(read_only=True) as registry:
+        statuses = read_statuses(registry.events)
+        if release is not None and statuses.get(release, ReleaseStatus(release)).package_hash is None:
+            state = statuses.get(release, ReleaseStatus(release)).state
+            raise Blocked(f"it is {state}, not published.", where=str(release), remedy="Publish it first.")
+        tasks = list_tasks(registry.events, statuses, targets)
+    return [task for task in tasks if release in (None, task.release) and only in (None, task.place.target)]
+
+
+def _do(site: Site, task: Task, targets: Sequence[TargetSettings], tell: Callable[[Outcome], None], probe: Probe) -> None:
+    """A task, and of a package that is delivered after it was superseded that, too."""
+    settings = next((target for target in targets if place_of(target) == task.place), None)
+    if settings is None:
+        what = "site.yaml has no target of this name and address any more."
+        raise TargetFailed(what, remedy="Put it back until this is done; what lies there cannot be taken back without.")
+    work = _Work(site, task, settings, probe)
+    if not task.is_recall:
+        where, delivery = _deliver(work)
+        tell(Outcome(f"{task.release}: delivered to {task.place.target}: {where}"))
+        if task.state != SUPERSEDED:
+            return
+        work = _Work(site, Task(task.release, task.place, SUPERSEDED, delivery), settings, probe)
+    tell(_recall(work))
+
+
+def _deliver(work: _Work) -> tuple[str, Delivery]:
+    """The package is at the target after this, whole; gives where, and what is known of it then."""
+    task, probe = work.task, work.probe
+    with work.site.open_registry() as registry:
+        status = _check_state(registry, task.release, (PUBLISHED, SUPERSEDED))
+        if not package_is_whole(work.folder, status):
+            raise Blocked("its package is not what was published.", remedy=f"Look at {work.folder}. Nothing was sent.")
+        known = read_deliveries(registry.events).get(task.release, {}).get(task.place)
+        if known is None:
+            registry.add(DELIVERING, task.release, **work.name, package_hash=status.package_hash)
+    probe.reached("delivering is noted")
+    target = open_target(work.site, work.settings, _describe(work, status, known))
+    _send(target, work, _list_files(work.folder, status))
+    probe.reached("everything is there")
+    deposit, where = target.close()
+    probe.reached("it is public there")
+    with work.site.open_registry() as registry:
+        _check_state(registry, task.release, (PUBLISHED, SUPERSEDED))
+        content = {**work.name, "package_hash": status.package_hash, "where": where, "deposit": deposit}
+        event = registry.add(DELIVERED, task.release, **content)
+    probe.reached("delivered is noted")
+    begun = event.noted if known is None else known.begun
+    return where, Delivery(task.place, begun, event.noted, where, deposit)
+
+
+def _send(target: Target, work: _Work, names: Sequence[str]) -> None:
+    """Every file of the package is there after this, as it is here, and none beside them."""
+    there = target.find()
+    if others := set(there) - set(names) - set(tombstone_files()):
+        raise TargetFailed(
+            f"{len(others)} other file{'s are' if len(others) > 1 else ' is'} where the package belongs.",
+            where=work.task.place.target,
+            remedy="Look there, and move them away.",
+        )
+    missing = [name for name in names if name not in there or not there[name].is_same(work.folder / name)]
+    if missing and SIGNATURE in there:  # by which people know a whole one
+        target.remove(SIGNATURE)
+        missing = [*(name for name in missing if name != SIGNATURE), SIGNATURE]
+    for name in missing:
+        target.put(work.folder / name)
+        work.probe.reached(f"{name} is sent")
+    if missing:
+        _check_sent(target.find(), work, names)
+
+
+def _check_sent(there: Mapping[str, Stored], work: _Work, names: Sequence[str]) -> None:
+    wrong = [name for name in names if name not in there or not there[name].may_be(work.folder / name)]
+    if wrong:
+        what = f"{', '.join(wrong)}: what is there is not what was sent."
+        raise TargetFailed(what, where=work.task.place.target, remedy="Try again; if it stays so, ask who runs it.")
+
+
+def _recall(work: _Work) -> Outcome:
+    """The target knows what became of the package after this, as far as it lets one tell it, and that is noted."""
+    task, probe = work.task, work.probe
+    known = task.delivery
+    with work.site.open_registry(read_only=True) as registry:
+        status = _check_state(registry, task.release, (task.state,))
+        signed = next(each for each in registry.events if (each.kind, each.release) == (task.state, task.release))
+    if not package_is_whole(work.folder, status):
+        raise Blocked("its package is not what it should be.", remedy=f"Look at {work.folder}; `{task.state}` again first.")
+    target = open_target(work.site, work.settings, _describe(work, status, known))
+    tombstones = [file for file in sorted(work.folder.iterdir()) if file.name in tombstone_files()]
+    is_whole = known is not None and bool(known.delivered)
+    why = f"{task.release} was {task.state}: {signed.content['signed']['statement']['why']}"
+    done = target.recall(Recall(_list_files(work.folder, status), tombstones, task.state == RETRACTED, is_whole, why))
+    probe.reached("it is recalled there")
+    with work.site.open_registry() as registry:
+        _check_state(registry, task.release, (task.state,))
+        content = {**work.name, "package_hash": status.package_hash, "state": task.state}
+        registry.add(RECALLED, task.release, **content, put=[*done.put], removed=[*done.removed], undone=done.undone)
+    probe.reached("recalled is noted")
+    what = [f"put there: {', '.join(done.put)}"] * bool(done.put) + [f"removed: {', '.join(done.removed)}"] * bool(done.removed)
+    words = "; ".join(what) or "nothing was done there"
+    return Outcome(f"{task.release}: {task.state} at {task.place.target}: {words}", done.undone)
+
+
+def _check_state(registry: Registry, release: ReleaseId, states: tuple[str, ...]) -> ReleaseStatus:
+    """The status of a release, unless it became another than one began with."""
+    status = status_of(registry, release)
+    if status.state not in states or status.package_hash is None:
+        raise Blocked(f"it is {status.state} by now.", remedy="Try again: what is to be done is another thing.")
+    return status
+
+
+def _list_files(folder: Path, status: ReleaseStatus) -> list[str]:
+    """The files of a package in the order in which they are sent."""
+    return [*sorted(read_sums(folder, status.package_hash)), SUMS, SIGNATURE]
+
+
+def _describe(work: _Work, status: ReleaseStatus, known: Delivery | None) -> Parcel:
+    """The package as its target is to know it."""
+    said: Any = json.loads((work.folder / "datapackage.json").read_text(encoding="utf-8"))
+    return Parcel(
+        release=str(status.id),
+        hash=str(status.package_hash),
+        title=str(said["title"]),
+        description=str(said["description"]),
+        published=datetime.fromisoformat(status.moments[PUBLISHED]),
+        begun=None if known is None else datetime.fromisoformat(known.begun),
+        deposit="" if known is None else known.deposit,
+    )

@@ -1,0 +1,173 @@
+"""The chain of one release as people read it: every event of it once, and what the officer approved before its charge.
+
+A vote is only said to exist until all are in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from release_pipeline.ledger.office import find_doubted
+from release_pipeline.ledger.states import APPROVED, REMARKED, RETURNED, ReleaseStatus, find_void, read_statuses
+from release_pipeline.store.ledger import RESERVED
+from release_pipeline.store.registry import Event, Registry, ReleaseId
+from release_pipeline.store.site import Site
+from release_pipeline.trust.approvals import find_last_approval
+from release_pipeline.trust.keys import NotSigned
+from release_pipeline.trust.members import Trust, read_trust
+from release_pipeline.trust.remarks import find_role, is_told
+
+Facts: TypeAlias = tuple[tuple[str, str], ...]
+_TITLES = {
+    "opened": "It was opened",
+    "reserved": "Its loss was charged, before anything random",
+    "secret": "Its secret was made, and lay on the disk",
+    "drawn": "Its noise was drawn, once and for all",
+    "candidate": "The candidate was frozen",
+    "approved": "A reviewer approved it",
+    "returned": "A reviewer returned it to its steward",
+    "rejected": "A reviewer rejected it, for good",
+    "remarked": "Somebody remarked on passages of it",
+    "publishing": "Its publication was begun",
+    "published": "It was published",
+    "superseded": "Its readers were referred to a later revision",
+    "retracted": "It was retracted",
+    "delivering": "Its delivery to a target was begun",
+    "delivered": "It was delivered to a target",
+    "recalled": "A target was told that it was superseded or retracted",
+    "blocked": "It was blocked",
+    "failed": "A run of it broke off",
+    "served": "A run of it ended well",
+    "pruned": "Its tables were removed from the vault, as its policy says",
+    "lost": "It was lost with the site",
+}
+_LABELS = {  # of what an event has under these keys
+    "why": "reason",
+    "reason": "reason",
+    "population": "charged to",
+    "records": "records",
+    "spent": "spent after it",
+    "source": "keyed hash of the records",
+    "check": "check value of the secret",
+    "masked": "keyed hash of the masked table",
+    "policy_hash": "hash of the policy",
+    "candidate_hash": "hash of the candidate",
+    "package_hash": "hash of the package",
+    "hash": "hash of what was signed",
+    "successor": "later revision",
+    "target": "target",
+    "address": "address",
+    "where": "where people find it",
+    "undone": "what could not be done there",
+}
+_DOUBTED = ("Its moment is not to be believed: the officer said so.",)
+_VOID = ("It counts for nothing: its key was revoked from before, or whoever gave it is no reviewer any more.",)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One event in words. `facts`: what it says, by name; `signature`: that it holds now, empty where nothing is signed;
+    `warnings`: what somebody should look at."""
+
+    number: int
+    noted: str
+    hash: str
+    title: str
+    by: str = ""
+    facts: Facts = ()
+    signature: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A release with its entries in the order of the registry. `faults`: why no signature can be judged."""
+
+    release: ReleaseId
+    state: str
+    entries: tuple[Entry, ...]
+    faults: tuple[str, ...]
+    candidate_hash: str
+    package_hash: str
+
+
+def tell_history(site: Site, release: ReleaseId, *, reader: str | None = None) -> History:
+    """The chain of a release of the site as it is now, for a reader, who sees their own open votes."""
+    with site.open_registry(read_only=True) as registry:
+        events, faults = registry.events, ()
+        status = read_statuses(events).get(release, ReleaseStatus(release))
+        try:
+            trust = read_trust(site, registry)
+        except NotSigned as error:
+            trust, faults = None, (f"No signature can be judged: {error.what}",)
+        mine = [event for event in events if event.release == release]
+        entries = [_describe(event, events, trust, status, reader) for event in mine]
+        charge = next((event for event in mine if event.kind == RESERVED), None)
+        if trust is not None and charge is not None:
+            entries += _list_approvals(registry, trust, charge)
+    doubted, void = find_doubted(events), find_void(events)
+    entries = [replace(entry, warnings=entry.warnings + _DOUBTED * (entry.number in doubted)) for entry in entries]
+    entries = [replace(entry, warnings=entry.warnings + _VOID * (entry.number in void)) for entry in entries]
+    entries.sort(key=lambda entry: entry.number)
+    return History(release, status.state, tuple(entries), faults, status.candidate_hash or "", status.package_hash or "")
+
+
+def list_open_votes(events: Sequence[Event]) -> list[str]:
+    """The releases of which these events have a vote, or a remark of a reviewer, that is to be told to nobody yet."""
+    statuses = read_statuses(events)
+    mine = [(event, event.release) for event in events if event.release is not None]
+    return list(dict.fromkeys(str(release) for event, release in mine if _is_hidden(events, event, statuses[release])))
+
+
+def _is_hidden(events: Sequence[Event], event: Event, status: ReleaseStatus) -> bool:
+    """Whether an event of a release is a vote, or a reviewer's remark, that is not told while votes are blind."""
+    if event.kind in (APPROVED, RETURNED):
+        return not is_told("reviewer", event.content["hash"], status)
+    if event.kind == REMARKED:
+        return not is_told(find_role(events, event), event.content["document"]["hash"], status)
+    return False
+
+
+def _list_approvals(registry: Registry, trust: Trust, charge: Event) -> Iterator[Entry]:
+    """What the officer had approved when the release was charged."""
+    policy = "" if charge.release is None else charge.release.policy
+    for what, subject, name in (("policy", policy, "The policy"), ("populations", "populations", "The caps")):
+        event = find_last_approval(registry, trust, what=what, subject=subject, before=charge.number)
+        if event is not None:
+            yield replace(_judge(_view(event), event, trust), title=f"{name}: approved by the officer")
+
+
+def _describe(event: Event, events: Sequence[Event], trust: Trust | None, status: ReleaseStatus, reader: str | None) -> Entry:
+    """An event of the release; of a vote that is not to be told only that there is one."""
+    entry = _view(event)
+    is_own = reader is not None and event.content.get("name") == reader
+    if not is_own and _is_hidden(events, event, status):
+        title = "A reviewer remarked on it" if event.kind == REMARKED else "A reviewer voted"
+        return replace(entry, title=title, by="", facts=(("told", "when all votes are in"),))
+    return entry if trust is None else _judge(entry, event, trust)
+
+
+def _view(event: Event) -> Entry:
+    """What an event says."""
+    content = event.content
+    signed = content.get("signed")
+    by = signed["statement"]["name"] if signed else content.get("by", "")
+    facts = [(label, str(content[key])) for key, label in _LABELS.items() if content.get(key)]
+    facts += [("reason", signed["statement"]["why"])] if signed and signed["statement"]["why"] else []
+    title = _TITLES.get(event.kind, event.kind)
+    return Entry(event.number, event.noted, event.hash, title, by, tuple(dict.fromkeys(facts)))
+
+
+def _judge(entry: Entry, event: Event, trust: Trust) -> Entry:
+    """The entry with whether its signature holds now."""
+    if not event.content.get("signed"):
+        return entry
+    said, content = event.content["signed"]["statement"], event.content
+    subject, digest = content.get("subject") or str(event.release), content.get("package_hash") or content["hash"]
+    try:
+        member = trust.check_event(event, kind=said["kind"], subject=subject, digest=digest)
+    except NotSigned as error:
+        return replace(entry, warnings=(*entry.warnings, f"By the list of trusted keys as it is now: {error.what}"))
+    return replace(entry, signature=f"The signature holds: {member.name}, {member.role}, key {said['signer'][:16]}.")

@@ -1,0 +1,474 @@
+"""Methods that work column by column: every record on its own, or in clusters of neighbours in one column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from release_pipeline.formats.package import PackageView
+from release_pipeline.mechanisms.basis.figures import format_count
+from release_pipeline.mechanisms.catalogue import Family, find_claim, find_method
+from release_pipeline.pages.escaping import Ready, end_sentence, escape_markdown, format_text, html, markdown
+from release_pipeline.publish.texts import FamilyTexts, join_lines
+from release_pipeline.sentences import PUBLIC
+
+
+def choose_column_texts(package: PackageView) -> FamilyTexts:
+    """Those of a method that masks every record on its own, or of one that has clusters."""
+    return RecordTexts(package) if find_method(package.card.method.name).by_record else ClusterTexts(package)
+
+
+class _ColumnTexts(FamilyTexts):
+    restores_order = True
+
+    def describe_noise_inside(self) -> str:
+        """Order and domain are restored."""
+        return PUBLIC("noise.inside")
+
+    def list_caveats(self) -> list[str]:
+        """Clusters without noise are where the claim keeps what many share."""
+        given = PUBLIC("caveat.given")
+        if not self.is_individual:
+            return [given]
+        without = (
+            self.list_caveats_without_noise() if find_claim(self.card.method.name, self.card.claim.scope.name).keeps_atoms else []
+        )
+        return [PUBLIC("caveat.individual"), *without, given]
+
+
+class RecordTexts(_ColumnTexts):
+    """Noise on every record."""
+
+    shares_values = False
+
+    def describe_no_bound(self) -> str:
+        """By the columns that are kept."""
+        return PUBLIC("no_bound.kept")
+
+    def describe_k(self) -> str:
+        """There is none."""
+        return PUBLIC("k.none")
+
+    def describe_making(self) -> Ready:
+        """Value by value."""
+        return html("page.making.records")
+
+    def describe_equal_values(self) -> Ready:
+        """Chance alone makes them."""
+        anywhere = self.card.method.values == "anywhere"
+        equal = markdown("note.equal.records_anywhere") if anywhere else markdown("note.equal.records")
+        return join_lines(markdown("note.equal.heading"), "", equal)
+
+
+class ClusterTexts(_ColumnTexts):
+    """Noise on the sums of clusters of one column."""
+
+    def describe_no_bound(self) -> str:
+        """By the patterns of equal values."""
+        return PUBLIC("no_bound.clusters")
+
+    def describe_k(self) -> str:
+        """That of one column."""
+        return PUBLIC("k.of_column") if self.card.swap is None else PUBLIC("k.of_column_swapped")
+
+    def describe_making(self) -> Ready:
+        """Neighbours share a value."""
+        return html("page.making.clusters_individual") if self.is_individual else html("page.making.clusters")
+
+    def describe_equal_values(self) -> Ready:
+        """They are of one cluster."""
+        anywhere = self.card.method.values == "anywhere"
+        agree = markdown("note.equal.clusters_agree") if self.is_individual else ""
+        return join_lines(
+            markdown("note.equal.heading"),
+            "",
+            markdown("note.equal.clusters_anywhere", k=self.k) if anywhere else markdown("note.equal.clusters", k=self.k),
+            "",
+            f"{markdown('note.equal.clusters_inside')} {agree} {markdown('note.equal.clusters_spread')}",
+            markdown("note.equal.clusters_mean"),
+            *([markdown("note.equal.clusters_apart")] if self.card.swap is None else []),
+            markdown("note.equal.not_ties"),
+        )
+
+
+# Methods that count by value.
+
+
+class ByValueTexts(FamilyTexts):
+    """Noise on counts of records, and values that explain them."""
+
+    has_noisy_values = False
+
+    def describe_no_bound(self) -> str:
+        """By the patterns of equal values."""
+        return PUBLIC("no_bound.clusters")
+
+    def describe_k(self) -> str:
+        """Ranks of one column."""
+        return PUBLIC("k.by_value") if self.card.swap is None else PUBLIC("k.by_value_swapped")
+
+    def describe_noise_inside(self) -> str:
+        """That of counts."""
+        return PUBLIC("noise.by_value")
+
+    def describe_values(self) -> str:
+        """Inside, on the grid: no noise was on them."""
+        return f"{PUBLIC('values.inside')} {PUBLIC('values.of_grid')}"
+
+    def list_caveats(self) -> list[str]:
+        """The claim is as proved."""
+        return [PUBLIC("caveat.given")]
+
+    def describe_making(self) -> Ready:
+        """By ranks."""
+        return html("page.making.by_value")
+
+    def describe_equal_values(self) -> Ready:
+        """They follow the counts."""
+        return join_lines(
+            markdown("note.equal.heading"),
+            "",
+            markdown("note.equal.by_value", k=self.k),
+            "",
+            markdown("note.equal.by_value_spread"),
+            *([markdown("note.equal.by_value_apart")] if self.card.swap is None else []),
+            markdown("note.equal.not_ties"),
+        )
+
+    def describe_accounting(self) -> Ready:
+        """By the counts themselves."""
+        return join_lines(
+            markdown("note.noise.heading"), "", markdown("note.noise.of_counts"), "", markdown("note.noise.of_counts_uses")
+        )
+
+
+# dp-mdav: clusters of all masked columns together, along an order of single records, with noise.
+
+
+class VectorTexts(FamilyTexts):
+    """Noise on the centroids of clusters of all masked columns."""
+
+    def describe_no_bound(self) -> str:
+        """By the columns that are kept."""
+        return PUBLIC("no_bound.kept")
+
+    def describe_k(self) -> str:
+        """That of all columns together, with noise."""
+        return PUBLIC("k.of_vectors")
+
+    def describe_noise_inside(self) -> str:
+        """There is no order to restore."""
+        return PUBLIC("noise.inside_without_order")
+
+    def list_caveats(self) -> list[str]:
+        """Under iDP there may be clusters without noise."""
+        given = PUBLIC("caveat.given")
+        return [PUBLIC("caveat.individual"), *self.list_caveats_without_noise(), given] if self.is_individual else [given]
+
+    def describe_making(self) -> Ready:
+        """Neighbours of the order share their values."""
+        if self.is_individual:
+            return html("page.making.vectors_individual", k=self.k)
+        return html("page.making.vectors", k=self.k)
+
+    def describe_small_groups(self) -> Ready | None:
+        """Nothing where nothing could be suppressed."""
+        return None if self.card.suppression.words == PUBLIC("suppression.none") else super().describe_small_groups()
+
+    def describe_blanks(self) -> Ready:
+        """Likewise."""
+        return (
+            markdown("note.blanks.nothing")
+            if self.card.suppression.words == PUBLIC("suppression.none")
+            else super().describe_blanks()
+        )
+
+    def describe_equal_values(self) -> Ready:
+        """They are of one cluster, in all columns."""
+        return join_lines(
+            markdown("note.equal.heading"),
+            "",
+            markdown("note.equal.vectors", k=self.k),
+            "",
+            markdown("note.equal.vectors_spread"),
+            markdown("note.equal.vectors_wide"),
+            *([markdown("note.equal.vectors_trimmed")] if self.is_individual else []),
+            markdown("note.equal.not_ties"),
+        )
+
+
+# mdav: exact means of alike records, k-anonymity and no noise.
+
+
+class MdavTexts(FamilyTexts):
+    """Exact centroids of clusters of all masked columns."""
+
+    is_k_anonymity = True
+    has_noisy_values = False
+
+    def describe_no_bound(self) -> None:
+        """Nothing is said of any bound."""
+
+    def describe_k(self) -> str:
+        """That of k-anonymity on the masked columns."""
+        return PUBLIC("k.of_mdav")
+
+    def describe_anonymity(self) -> str:
+        """Masked quasi-identifiers are exact, too."""
+        return PUBLIC("anonymity.no_released") if self.card.anonymity_k.value is None else PUBLIC("anonymity.released")
+
+    def describe_noise(self) -> str:
+        """There is none, wherever values lie."""
+        return PUBLIC("noise.none")
+
+    def describe_noise_inside(self) -> str:
+        """There is none."""
+        return PUBLIC("noise.none")
+
+    def list_caveats(self) -> list[str]:
+        """It is no differential privacy."""
+        return [PUBLIC("caveat.no_noise")]
+
+    def describe_making(self) -> Ready:
+        """As means of alike records."""
+        return html("page.making.mdav", k=self.k)
+
+    def describe_small_groups(self) -> Ready | None:
+        """Nothing where nothing could be suppressed."""
+        return None if self.card.suppression.words == PUBLIC("suppression.none") else super().describe_small_groups()
+
+    def describe_epsilon(self) -> Ready:
+        """There is none."""
+        return html("page.epsilon_none")
+
+    def describe_blanks(self) -> Ready:
+        """Nothing where nothing could be suppressed."""
+        return (
+            markdown("note.blanks.nothing")
+            if self.card.suppression.words == PUBLIC("suppression.none")
+            else super().describe_blanks()
+        )
+
+    def describe_equal_values(self) -> Ready:
+        """They are of one cluster, exactly."""
+        return join_lines(
+            markdown("note.equal.heading"),
+            "",
+            markdown("note.equal.mdav", k=self.k),
+            "",
+            markdown("note.equal.mdav_means"),
+            markdown("note.equal.mdav_spread"),
+            markdown("note.equal.not_ties"),
+        )
+
+    def describe_accounting(self) -> Ready:
+        """There is no noise to account for."""
+        return join_lines(markdown("note.no_noise.heading"), "", markdown("note.no_noise.text", k=self.k))
+
+
+# k-epsilon: classes of equal generalised quasi-identifiers, with noise inside each class.
+
+
+class ClassTexts(FamilyTexts):
+    """Noise on every record, as large as its class is wide."""
+
+    is_k_anonymity = True
+    shares_values = False
+
+    def describe_no_bound(self) -> str:
+        """By the labels, and who has them."""
+        return PUBLIC("no_bound.classes")
+
+    def describe_k(self) -> str:
+        """That of k-anonymity on the generalised columns."""
+        return PUBLIC("k.of_classes")
+
+    def describe_anonymity(self) -> str:
+        """That of generalised quasi-identifiers."""
+        return PUBLIC("anonymity.no_kept") if self.card.anonymity_k.value is None else PUBLIC("anonymity.generalised")
+
+    def describe_noise(self) -> str:
+        """That of the widest class, wherever values lie."""
+        return PUBLIC("noise.of_classes")
+
+    def describe_noise_inside(self) -> str:
+        """That of the widest class."""
+        return PUBLIC("noise.of_classes")
+
+    def list_caveats(self) -> list[str]:
+        """It is no differential privacy, and covers one record of a class."""
+        return [
+            PUBLIC("caveat.classes_not_dp"),
+            PUBLIC("caveat.kept_in_class"),
+            PUBLIC("caveat.whole_class"),
+            PUBLIC("caveat.same_in_class"),
+            PUBLIC("caveat.given_class"),
+        ]
+
+    def describe_making(self) -> Ready:
+        """By class, and by noise in it."""
+        return html("page.making.classes", k=self.k)
+
+    def describe_small_groups(self) -> Ready:
+        """Records are dropped, and no cell is blanked."""
+        return html(
+            "page.small_groups.dropped", suppression=end_sentence(self.card.suppression.words), dropped=self._count_dropped()
+        )
+
+    def describe_blanks(self) -> Ready:
+        """No cell is blank."""
+        return markdown(
+            "note.blanks.dropped", suppression=end_sentence(self.card.suppression.words), dropped=self._count_dropped()
+        )
+
+    def describe_equal_values(self) -> Ready:
+        """What records of a class share is their labels."""
+        files = ", ".join(escape_markdown(format_text(file)) for file, _ in self.package.hierarchies)
+        lists = markdown("note.classes.lists", files=Ready(files)) if files else ""
+        return join_lines(
+            markdown("note.classes.heading"),
+            "",
+            markdown("note.classes.are", k=self.k),
+            "",
+            markdown("note.classes.own_noise"),
+            f"{markdown('note.classes.inside')} {lists}",
+            markdown("note.classes.missing"),
+        )
+
+    @property
+    def is_bound(self) -> bool:
+        """Most classes are narrower than the domain."""
+        return True
+
+    def list_uses(self) -> Iterator[str]:
+        """Above all, what lies at the ends of the domain."""
+        yield markdown("note.noise.class_ends")
+        yield from super().list_uses()
+
+    def name_mean(self) -> Ready:
+        """The point about a mean is the first one."""
+        return markdown("note.noise.mean_alone")
+
+    def _count_dropped(self) -> str:
+        return format_count(self.card.rows.in_ - self.card.rows.out)
+
+
+# Methods that count a whole table, and make rows that are nobody's.
+
+
+class WholeTableTexts(FamilyTexts):
+    """Noise on counts of all columns and pairs, and synthetic rows."""
+
+    shares_values = False
+    has_noisy_values = False
+
+    @property
+    def no_epsilon(self) -> str:
+        """It is one for all."""
+        return PUBLIC("both.of_all")
+
+    @property
+    def no_noise(self) -> str:
+        """It is elsewhere."""
+        return PUBLIC("both.noise_on_counts")
+
+    def describe_no_bound(self) -> None:
+        """There is one."""
+
+    def describe_k(self) -> str:
+        """There is none."""
+        return PUBLIC("k.synthetic")
+
+    def describe_anonymity(self) -> str:
+        """Groups of rows are not of people."""
+        return PUBLIC("anonymity.synthetic")
+
+    def describe_noise_inside(self) -> str:
+        """That of counts."""
+        return PUBLIC("noise.synthetic_together") if self.package.together else PUBLIC("noise.synthetic")
+
+    def describe_values(self) -> str:
+        """Inside, on the grid: no noise was on them."""
+        return f"{PUBLIC('values.inside')} {PUBLIC('values.of_grid')}"
+
+    def list_caveats(self) -> list[str]:
+        """The claim is as proved."""
+        return [PUBLIC("caveat.given"), PUBLIC("caveat.synthetic")]
+
+    def describe_epsilon_of(self) -> str:
+        """Of everything."""
+        return PUBLIC("card.epsilon_of_all")
+
+    def describe_kind_of_rows(self) -> str:
+        """Nobody's."""
+        return PUBLIC("rows.synthetic")
+
+    def describe_headline(self) -> Ready | None:
+        """The one number, and whose the rows are."""
+        return None if self.card.headline is None else html("page.headline", headline=self.card.headline)
+
+    def describe_headline_of_note(self) -> Ready | None:
+        """The same."""
+        return None if self.card.headline is None else markdown("note.headline", headline=self.card.headline)
+
+    def describe_rows(self) -> Ready:
+        """They are no records."""
+        return markdown(
+            "note.rows_synthetic", rows_out=format_count(self.card.rows.out), rows_in=format_count(self.card.rows.in_)
+        )
+
+    def describe_epsilon(self) -> Ready:
+        """Of everything: no column has a share of its own."""
+        if self.card.headline is None:
+            return super().describe_epsilon()
+        if self.card.claim.epsilon.delta is not None:
+            return html("page.epsilon_of_all_at", headline=self.card.headline)
+        return html("page.epsilon_of_all", headline=self.card.headline)
+
+    def describe_table(self) -> Ready:
+        """Whose the rows are."""
+        rows_out, rows_in = format_count(self.card.rows.out), format_count(self.card.rows.in_)
+        return html("page.what_synthetic", rows_out=rows_out, rows_in=rows_in, population=self.card.population)
+
+    def describe_making(self) -> Ready:
+        """By counts alone."""
+        return html("page.making.synthetic")
+
+    def describe_small_groups(self) -> None:
+        """Nothing was suppressed."""
+
+    def describe_columns(self) -> Ready:
+        """The heading of the columns."""
+        return html("page.columns_heading")
+
+    def describe_blanks(self) -> Ready:
+        """Blank cells are nobody's either."""
+        return markdown("note.blanks.synthetic")
+
+    def describe_equal_values(self) -> Ready:
+        """Nothing is shared."""
+        return join_lines(markdown("note.equal.heading"), "", markdown("note.equal.synthetic"))
+
+    def describe_accounting(self) -> Ready:
+        """By the counts themselves."""
+        noise = markdown("note.noise.synthetic_together") if self.package.together else markdown("note.noise.synthetic")
+        return join_lines(markdown("note.noise.heading"), "", noise, "", markdown("note.noise.synthetic_uses"))
+
+
+# What card, page and note say that depends on the family of a release's method. A family gives
+# whole sentences, and everything that is said of it stands in its module; `find_texts` looks it up
+# by the catalogue of methods, and assumes none.
+
+
+FAMILIES: dict[Family, Callable[[PackageView], FamilyTexts]] = {
+    "columns": choose_column_texts,
+    "by-value": ByValueTexts,
+    "whole-table": WholeTableTexts,
+    "vectors": VectorTexts,
+    "mdav": MdavTexts,
+    "classes": ClassTexts,
+}
+
+
+def find_texts(package: PackageView) -> FamilyTexts:
+    """The texts of the family of this release's method; an unknown method raises."""
+    return FAMILIES[find_method(package.card.method.name).family](package)

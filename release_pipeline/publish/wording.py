@@ -1,0 +1,255 @@
+"""What the public reads of a release, in sentences of the catalogue: by policy, family of methods, and public facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+
+from release_pipeline.formats.package import file_of
+from release_pipeline.mechanisms.accounting.budget import format_nano
+from release_pipeline.mechanisms.basis.figures import join_names
+from release_pipeline.mechanisms.catalogue import Family
+from release_pipeline.policy import Policy
+from release_pipeline.policy.families.columns import keeps_atoms, list_atoms
+from release_pipeline.policy.file.impossible import describe_rule
+from release_pipeline.policy.file.published import find_formulas, may_be_blanked
+from release_pipeline.policy.file.sections import Suppress, SuppressClasses
+from release_pipeline.policy.kinds import Fill, GeneraliseColumn, ListedColumn, MissingCategory, NoiseColumn
+from release_pipeline.policy.kinds.base import reason_column
+from release_pipeline.policy.plans.plan import describe_suppression as describe_limits
+from release_pipeline.policy.values.formats import name_reasons, name_some
+from release_pipeline.sentences import PUBLIC
+
+INFINITE = "infinity"  # an amount, as programs read it
+
+
+def describe_neighbours(policy: Policy) -> str:
+    """Which tables the claim compares."""
+    return _NEIGHBOURS[policy.method.family](policy)
+
+
+def _compare_tables(policy: Policy) -> str:
+    if policy.protect.by_rho:
+        return _compare_tables_by_rho(policy)
+    if policy.record_count is not None:
+        return PUBLIC("neighbours.as_many_records", unit=policy.privacy_unit)
+    if policy.claim.definition.covers_groups:
+        return PUBLIC("neighbours.replaced_and_groups", unit=policy.privacy_unit)
+    return PUBLIC("neighbours.replaced")
+
+
+def _compare_tables_by_rho(policy: Policy) -> str:
+    """Groups of g lose g squared times the rho of one (BS16 Prop. 1.9), and not g times."""
+    if policy.record_count is not None:
+        return PUBLIC("neighbours.as_many_records_by_rho", unit=policy.privacy_unit)
+    return PUBLIC("neighbours.replaced_and_groups_by_rho", unit=policy.privacy_unit)
+
+
+_NEIGHBOURS: dict[Family, Callable[[Policy], str]] = {
+    "columns": _compare_tables,
+    "by-value": _compare_tables,
+    "whole-table": _compare_tables,
+    "vectors": _compare_tables,
+    "mdav": lambda _: PUBLIC("neighbours.none"),
+    "classes": lambda _: PUBLIC("neighbours.within_class"),
+}
+
+
+def describe_k(policy: Policy) -> str:
+    """What k counts."""
+    return _K[policy.method.family](policy)
+
+
+def _describe_k_of_column(policy: Policy) -> str:
+    return PUBLIC("k_words.none") if policy.method.by_record else PUBLIC("k_words.column")
+
+
+_K: dict[Family, Callable[[Policy], str]] = {
+    "columns": _describe_k_of_column,
+    "by-value": lambda _: PUBLIC("k_words.by_value"),
+    "whole-table": lambda _: PUBLIC("k_words.none"),
+    "vectors": lambda _: PUBLIC("k_words.vectors"),
+    "mdav": lambda policy: PUBLIC("k_words.mdav", names=name_some(policy.noise_columns)),
+    "classes": lambda policy: PUBLIC("k_words.classes", names=name_some(policy.generalised_columns)),
+}
+
+
+def list_parts(policy: Policy) -> Iterator[str]:
+    """What random parts mean for a reader."""
+    if policy.parts == 1:
+        return
+    yield from _WHOLE_PARTS[policy.method.family](policy)
+    if policy.adds_up:
+        yield PUBLIC("parts.costs_one")
+
+
+def _list_masked_parts(policy: Policy) -> Iterator[str]:
+    yield PUBLIC("parts.masked", parts=policy.parts)
+
+
+def _list_grouped_parts(policy: Policy) -> Iterator[str]:
+    yield PUBLIC("parts.grouped", parts=policy.parts)
+    yield PUBLIC("parts.united")
+
+
+_WHOLE_PARTS: dict[Family, Callable[[Policy], Iterator[str]]] = {
+    "columns": _list_masked_parts,
+    "by-value": _list_masked_parts,
+    "whole-table": _list_masked_parts,
+    "vectors": _list_masked_parts,
+    "mdav": _list_masked_parts,
+    "classes": _list_grouped_parts,
+}
+
+
+def describe_series(policy: Policy, series: int | None) -> str | None:
+    """What the releases of the policy add up to; None where they do not."""
+    if not policy.adds_up:
+        return None
+    return INFINITE if series is None else format_nano(policy.in_epsilon(series))
+
+
+def describe_suppression(policy: Policy) -> str:
+    """What may be left out."""
+    rule = policy.suppress
+    if isinstance(rule, Suppress):
+        return PUBLIC("suppression.groups", least=rule.quasi_groups_below)
+    return PUBLIC("suppression.none") if rule is None else describe_limits(policy)
+
+
+def describe_missing(policy: Policy, name: str, column: NoiseColumn | ListedColumn | GeneraliseColumn) -> str:
+    """What became of missing entries."""
+    if isinstance(column, GeneraliseColumn):
+        if column.codes or len(column.reasons) > 1:
+            return PUBLIC("missing.labels", labels=join_names(column.reasons))
+        return PUBLIC("missing.none") if column.missing_entry is None else PUBLIC("missing.label", label=column.missing_entry)
+    found: list[str] = []
+    if column.reasons:
+        reasons = name_reasons(column.reasons)
+        beside = reason_column(name)
+        if policy.protect.is_synthetic:
+            found.append(PUBLIC("missing.synthetic_reasons", reasons=reasons, column=beside))
+        elif isinstance(column, NoiseColumn):
+            found.append(PUBLIC("missing.reasons", reasons=reasons, column=beside))
+        elif name in policy.swapped_columns:
+            found.append(PUBLIC("missing.swapped_reasons", reasons=reasons, column=beside))
+        else:
+            found.append(PUBLIC("missing.kept_reasons", reasons=reasons, column=beside))
+    if isinstance(column, NoiseColumn) and isinstance(column.missing, Fill):
+        found.append(PUBLIC("missing.value", value=_say_fill(column, column.missing.fill)))
+    if isinstance(column.missing, MissingCategory):
+        found.append(PUBLIC("missing.entry", entry=column.missing.category))
+    words = " ".join(found)
+    if not may_be_blanked(column, policy.suppress):
+        return words or PUBLIC("missing.none")
+    return PUBLIC("missing.also_blanked", filled=words) if words else PUBLIC("missing.blanked")
+
+
+def _say_fill(column: NoiseColumn, fill: Decimal) -> str:
+    return format(fill, "f") if column.clock is None else column.say(fill)
+
+
+def describe_hierarchy(policy: Policy, name: str, column: GeneraliseColumn, level: str | None) -> str:
+    """What a generalised column was made coarser by, and how it is released."""
+    if level:
+        how = PUBLIC("hierarchy.one_level", level=_say_level(level))
+    elif name in policy.cut_columns:
+        how = PUBLIC("hierarchy.by_class_ranges")
+    else:
+        how = PUBLIC("hierarchy.by_class")
+    return PUBLIC("hierarchy.released", words=column.hierarchy.words, how=how)
+
+
+def _say_level(noted: str) -> str:
+    """The level of all records as facts note it: "1 of 3"."""
+    level, of, last = noted.partition(" of ")
+    return PUBLIC("hierarchy.level", level=level, last=last) if of else noted
+
+
+def list_uses(policy: Policy, *, together: bool = False, blanked: bool = True) -> Iterator[str]:
+    """What an analyst must know to draw right conclusions, from the policy, and from whether columns were counted together and
+    cells blanked."""
+    yield from _use_whole_table(policy, together=True) if together else _USES[policy.method.family](policy)
+    if policy.swap is not None:
+        yield PUBLIC("use.swapped")
+        yield PUBLIC("use.swapped_links", records=policy.block_size)
+    if policy.recomputed_columns:
+        yield PUBLIC("use.recomputed", names=name_some(policy.recomputed_columns))
+    if policy.tables:
+        yield PUBLIC("use.tables", files=name_some(map(file_of, policy.tables)))
+    if isinstance(policy.suppress, SuppressClasses):
+        yield PUBLIC("use.missing")
+    elif policy.suppress is not None:
+        yield PUBLIC("use.blank") if blanked else PUBLIC("use.no_blank")
+    if policy.publish.formulas is not None:
+        yield PUBLIC("use.formulas", names=name_some(find_formulas(policy.columns, policy.derive)))
+    if policy.releases != "once":
+        yield PUBLIC("use.rows")
+    if policy.adds_up:
+        yield PUBLIC("use.adds_up_by_rho") if policy.protect.by_rho else PUBLIC("use.adds_up")
+    else:
+        yield PUBLIC("use.alone")
+
+
+def _use_columns(policy: Policy) -> Iterator[str]:
+    if policy.method.by_record:
+        yield PUBLIC("use.measured")
+    else:
+        for name, column in policy.noise_columns.items():
+            if column.atoms and keeps_atoms(policy):
+                yield PUBLIC("use.atoms", name=name, atoms=list_atoms(column))
+        yield PUBLIC("use.column_group", k=policy.protect.k)
+        yield PUBLIC("use.column_spread")
+    yield PUBLIC("use.many")
+    if policy.swap is None:
+        yield PUBLIC("use.links_weaker")
+
+
+def _use_by_value(policy: Policy) -> Iterator[str]:
+    yield PUBLIC("use.by_value_ranks")
+    for name, column in policy.noise_columns.items():
+        if column.atoms:
+            yield PUBLIC("use.by_value_atoms", name=name, atoms=list_atoms(column))
+    yield PUBLIC("use.by_value_counts")
+    if policy.swap is None:
+        yield PUBLIC("use.by_value_links")
+
+
+def _use_whole_table(policy: Policy, *, together: bool = False) -> Iterator[str]:
+    yield PUBLIC("use.synthetic_rows")
+    yield PUBLIC("use.synthetic_counts")
+    yield PUBLIC("use.synthetic_together") if together else PUBLIC("use.synthetic_pairs")
+    yield PUBLIC("use.synthetic_rare")
+    for rule in policy.protect.impossible:
+        yield PUBLIC("use.synthetic_never", rule=describe_rule(rule))
+
+
+def _use_vectors(policy: Policy) -> Iterator[str]:
+    yield PUBLIC("use.vectors_group", k=policy.protect.k)
+    yield PUBLIC("use.vectors_spread")
+    yield PUBLIC("use.many")
+    yield PUBLIC("use.links_either")
+
+
+def _use_mdav(policy: Policy) -> Iterator[str]:
+    yield PUBLIC("use.alike_means", k=policy.protect.k)
+    yield PUBLIC("use.alike_spread")
+    yield PUBLIC("use.many")
+
+
+def _use_classes(policy: Policy) -> Iterator[str]:
+    yield PUBLIC("use.labels")
+    yield PUBLIC("use.in_class")
+    yield PUBLIC("use.class_ends")
+    yield PUBLIC("use.star")
+    yield PUBLIC("use.links_weaker")
+
+
+_USES: dict[Family, Callable[[Policy], Iterator[str]]] = {
+    "columns": _use_columns,
+    "by-value": _use_by_value,
+    "whole-table": _use_whole_table,
+    "vectors": _use_vectors,
+    "mdav": _use_mdav,
+    "classes": _use_classes,
+}

@@ -1,0 +1,233 @@
+"""The section on groups of records that share their quasi-identifiers."""
+
+from __future__ import annotations
+
+from release_pipeline.formats.internal_view import ClassesView, InternalView, RecomputedView, SuppressionView, SwapView, TieView
+from release_pipeline.mechanisms.basis.figures import count_things, format_apart, format_count, format_number, format_share
+from release_pipeline.pages.escaping import end_sentence, format_text
+from release_pipeline.pages.prose import Name, Sentence, is_number, list_heads, list_names, review
+from release_pipeline.report.sections.parts import Section, Table
+from release_pipeline.sentences import FIGURES, REVIEWERS
+
+
+def describe_classes(view: InternalView) -> Section:
+    """Groups of equal quasi-identifiers, and what they leave open."""
+    anchor, title = "classes", REVIEWERS("classes.title")
+    if view.classes is None:
+        return Section(anchor, title, absent=REVIEWERS("classes.absent"))
+    classes = view.classes
+    rows = [(_format_sizes(low, high), format_count(count)) for low, high, count in classes.bars]
+    rows += [
+        (REVIEWERS("classes.limit"), format_count(classes.least) if classes.least > 0 else REVIEWERS("classes.limit_none")),
+        (REVIEWERS("classes.groups"), format_count(classes.number)),
+    ]
+    rows += [
+        (REVIEWERS("classes.smallest"), format_count(classes.smallest)),
+        (REVIEWERS("classes.mean"), format_number(classes.mean)),
+        (REVIEWERS("classes.largest"), format_count(classes.largest)),
+    ]
+    is_swapped = view.swap is not None
+    return Section(
+        anchor,
+        title,
+        shows=REVIEWERS("classes.shows"),
+        read=REVIEWERS("classes.read_swapped") if is_swapped else REVIEWERS("classes.read"),
+        sign=REVIEWERS("classes.sign_swapped") if is_swapped else REVIEWERS("classes.sign"),
+        says=tuple(_judge_classes(classes, view.swap)),
+        tables=(Table(REVIEWERS("classes.table_groups_by_size"), list_heads("classes.head"), tuple(rows)),),
+    )
+
+
+def _format_sizes(low: int, high: int) -> str:
+    """A range of sizes."""
+    return format_count(low) if low == high else REVIEWERS("classes.sizes", low=format_count(low), high=format_count(high))
+
+
+def _judge_classes(classes: ClassesView, swap: SwapView | None) -> list[Sentence]:
+    known: tuple[str, ...] = list_names(classes.quasi) if classes.quasi else (REVIEWERS("classes.quasi"),)
+    limit = REVIEWERS("classes.no_limit")
+    if classes.least > 0:
+        least = format_count(classes.least)
+        is_kept = classes.smallest >= classes.least
+        limit = REVIEWERS("classes.kept", limit=least) if is_kept else REVIEWERS("classes.broken", limit=least)
+    said: list[Sentence] = [
+        review(
+            "classes.k",
+            groups=count_things(classes.number, "group"),
+            records=count_things(classes.smallest, "record"),
+            limit=limit,
+            mean=format_number(classes.mean),
+            largest=format_count(classes.largest),
+            quasi=known,
+        )
+    ]
+    if swap is not None and swap.blocks:
+        blocks, records = count_things(swap.blocks, "block"), count_things(swap.smallest, "record")
+        said.append(REVIEWERS("classes.blocks", blocks=blocks, records=records))
+    for name, fewest in classes.diversity.items():
+        values, column = count_things(fewest, "different_value"), Name(name)
+        if swap is None and fewest <= 1:
+            said.append(review("classes.l_of_one", column=column))
+        elif swap is None:
+            said.append(review("classes.l", values=values, column=column))
+        elif fewest <= 1:
+            said.append(review("classes.l_of_one_swapped", column=column))
+        else:
+            said.append(review("classes.l_swapped", values=values, column=column))
+    if swap is not None:
+        return [
+            *said,
+            REVIEWERS("classes.prosecutor_swapped", risk=format_share(classes.prosecutor)),
+            REVIEWERS("classes.journalist_swapped", risk=format_share(classes.journalist)),
+        ]
+    return [
+        *said,
+        REVIEWERS("classes.prosecutor", risk=format_share(classes.prosecutor)),
+        REVIEWERS("classes.journalist", risk=format_share(classes.journalist)),
+    ]
+
+
+# The section on how far columns were made coarser.
+
+
+def describe_levels(view: InternalView) -> Section:
+    """How far columns were made coarser."""
+    anchor, title = "levels", REVIEWERS("levels.title")
+    if not view.ladders and not view.ladder_words:
+        words = REVIEWERS("section.not_measured") if view.generalises else REVIEWERS("levels.none")
+        return Section(anchor, title, absent=words, settled=not view.generalises)
+    said: list[Sentence] = []
+    for hierarchy in view.ladders:
+        steps = count_things(len(hierarchy.levels), "level")
+        if hierarchy.at is None:
+            said.append(review("levels.no_level", column=Name(hierarchy.column), levels=steps))
+        elif float(hierarchy.at).is_integer() and 0 <= hierarchy.at < len(hierarchy.levels):
+            said.append(
+                review(
+                    "levels.level",
+                    column=Name(hierarchy.column),
+                    level=f"{hierarchy.at:.0f}",
+                    last=str(len(hierarchy.levels) - 1),
+                    label=Name(hierarchy.levels[int(hierarchy.at)]),
+                )
+            )
+        else:
+            last = str(len(hierarchy.levels) - 1)
+            said.append(review("levels.mean", column=Name(hierarchy.column), level=f"{hierarchy.at:.2f}", last=last))
+    said += [review("levels.is", column=Name(name), words=end_sentence(format_text(words))) for name, words in view.ladder_words]
+    return Section(
+        anchor,
+        title,
+        shows=REVIEWERS("levels.shows"),
+        read=REVIEWERS("levels.read"),
+        sign=REVIEWERS("levels.sign"),
+        says=tuple(said),
+        ladders=view.ladders,
+    )
+
+
+# The section on what was left out.
+
+
+def describe_suppression(view: InternalView) -> Section:
+    """What was left out."""
+    anchor, title = "suppression", REVIEWERS("suppression.title")
+    if view.suppression is None:
+        return Section(anchor, title, absent=REVIEWERS("section.not_measured"))
+    suppression = view.suppression
+    share, limit = format_share(suppression.share), REVIEWERS("suppression.limit_none")
+    if suppression.limit is not None:
+        share, limit = (
+            FIGURES("share.percent", number=words) for words in format_apart(100 * suppression.share, 100 * suppression.limit)
+        )
+    rows = [
+        (REVIEWERS("suppression.before"), format_count(suppression.rows_in)),
+        (REVIEWERS("suppression.after"), format_count(suppression.rows_out)),
+    ]
+    rows += [
+        (REVIEWERS("suppression.cells"), format_count(suppression.cells)),
+        (REVIEWERS("suppression.share"), share),
+        (REVIEWERS("suppression.limit"), limit),
+    ]
+    rows += [(Name(reason), format_count(count)) for reason, count in suppression.reasons]
+    return Section(
+        anchor,
+        title,
+        shows=REVIEWERS("suppression.shows"),
+        read=REVIEWERS("suppression.read"),
+        sign=REVIEWERS("suppression.sign"),
+        says=tuple(_judge_suppression(suppression, share, limit)),
+        tables=(Table(REVIEWERS("suppression.table_what_was_left_out"), list_heads("suppression.head"), tuple(rows)),),
+    )
+
+
+def _judge_suppression(suppression: SuppressionView, share: str, limit: str) -> list[Sentence]:
+    out, records = format_count(suppression.rows_out), count_things(suppression.rows_in, "record")
+    is_one = 1 in (suppression.rows_in, suppression.rows_out)
+    left = REVIEWERS("suppression.one_left", out=out, records=records) if is_one else None
+    cells = count_things(suppression.cells, "cell")
+    blanked = REVIEWERS("suppression.one_blanked", cells=cells) if suppression.cells == 1 else None
+    said: list[Sentence] = [
+        REVIEWERS(
+            "suppression.touched",
+            left=left or REVIEWERS("suppression.left", out=out, records=records),
+            blanked=blanked or REVIEWERS("suppression.blanked", cells=cells),
+            share=share,
+        )
+    ]
+    if suppression.limit is None:
+        said.append(REVIEWERS("suppression.no_limit"))
+    elif not is_number(suppression.share):
+        said.append(REVIEWERS("suppression.unknown", limit=limit))
+    else:
+        is_kept = suppression.share <= suppression.limit
+        said.append(REVIEWERS("suppression.kept", limit=limit) if is_kept else REVIEWERS("suppression.broken", limit=limit))
+    if suppression.reasons:
+        reason, count = max(suppression.reasons, key=lambda one: one[1])
+        said.append(review("suppression.most_often", reason=Name(reason), count=format_count(count)))
+    else:
+        said.append(REVIEWERS("suppression.nothing") if not suppression.share else REVIEWERS("suppression.no_reason"))
+    return said
+
+
+# The section on columns that are tied by a rule: what still holds of it in what is published, and
+# what was made anew.
+
+
+def describe_ties(view: InternalView) -> Section:
+    """How many published records break each rule, and how far recomputed columns lie from the original ones."""
+    rows = tuple((Name(tie.name), Name(tie.words), format_count(tie.before), format_count(tie.after)) for tie in view.ties)
+    return Section(
+        "ties",
+        REVIEWERS("ties.title"),
+        shows=REVIEWERS("ties.shows"),
+        read=REVIEWERS("ties.read"),
+        sign=REVIEWERS("ties.sign"),
+        says=(*(_judge(tie, view.rows_out) for tie in view.ties), *map(_describe, view.recomputed)),
+        tables=(Table(REVIEWERS("ties.table"), list_heads("ties.head"), rows),) if rows else (),
+    )
+
+
+def _judge(tie: TieView, records: int) -> Sentence:
+    name, words, before = Name(tie.name), Name(tie.words), format_count(tie.before)
+    if not tie.after:
+        return review("ties.whole", name=name, words=words, before=before)
+    after, out = format_count(tie.after), format_count(records)
+    return review("ties.broken", name=name, words=words, before=before, after=after, records=out)
+
+
+def _describe(made: RecomputedView) -> Sentence:
+    name, words = Name(made.name), Name(made.words)
+    if made.changed is not None:
+        return review("ties.text", name=name, words=words, changed=format_share(made.changed))
+    if made.original is None or made.released is None or made.absolute_error is None:
+        return review("ties.empty", name=name, words=words)
+    return review(
+        "ties.number",
+        name=name,
+        words=words,
+        released=format_number(made.released),
+        original=format_number(made.original),
+        absolute=format_number(made.absolute_error),
+        error=format_number(made.error),
+    )

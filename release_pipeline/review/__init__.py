@@ -1,0 +1,1 @@
+"""What people take away to sign, and what waits for the privacy officer."""

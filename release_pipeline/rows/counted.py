@@ -1,0 +1,168 @@
+"""Records that are counted where they lie: of each reading only exact counts come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from release_pipeline.mechanisms.basis.counting import AT_ONCE, Encoder, GroupsOfEntries, TablePlan
+from release_pipeline.mechanisms.basis.grid import IntArray
+from release_pipeline.mechanisms.basis.tally import Tally, is_dense
+from release_pipeline.policy.kinds import NoiseColumn
+from release_pipeline.rows.batches import Cells, CountTables, NumberCells, TextCells, tally_batches, unpack
+from release_pipeline.rows.columns import AnyTable, Read, cut_table, find_entries
+
+CountPart: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+class Engine(Protocol):
+    """What reads the records of a release where they lie."""
+
+    def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
+        """What a function makes of the records of each part of the table, which has these columns: exact counts as
+        `batches.PARTIAL`, one part after the other."""
+        ...
+
+
+class Counting(Protocol):
+    """What is counted of the columns that are released together."""
+
+    @property
+    def encoders(self) -> Mapping[str, Encoder]:
+        """How many entries each may have, by its name, in their order."""
+        ...
+
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        ...
+
+    def tally(self, place: int) -> Tally:
+        """The exact tally of a column."""
+        ...
+
+    def count(self, plan: TablePlan) -> IntArray:
+        """The exact counts of the wanted tables, one after the other."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReadEngine:
+    """Records that `read` gives, in memory."""
+
+    read: Read
+
+    def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
+        """In one part."""
+        return pa.Table.from_batches(list(function(self.read("records", columns).to_batches(AT_ONCE))))
+
+
+@dataclass(frozen=True, slots=True)
+class TableEngine:
+    """The rows of a table, which may come in parts."""
+
+    table: AnyTable
+
+    def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
+        """In one part."""
+        batches = (batch for part in cut_table(self.table, columns) for batch in part.to_batches(AT_ONCE))
+        return pa.Table.from_batches(list(function(batches)))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CountedRecords:
+    """Records as the pipeline has them, counted: the tallies of all columns in one reading, all tables in another."""
+
+    engine: Engine
+    encoders: dict[str, Encoder]
+    tallies: dict[int, Tally] = field(default_factory=dict[int, Tally])
+
+    @property
+    def records(self) -> int:
+        """As many as the first tally has."""
+        return len(self.tally(0))
+
+    def tally(self, place: int) -> Tally:
+        """Those of all columns come of one reading."""
+        if not self.tallies:
+            found = self.engine.reduce(list(self.encoders), partial(tally_batches, tuple(self.encoders.values())))
+            self.tallies.update({column: Tally.of_counts(*counts) for column, counts in unpack(found).items()})
+        return self.tallies[place]
+
+    def count(self, plan: TablePlan) -> IntArray:
+        """Of one reading."""
+        _, counts = unpack(self.engine.reduce(list(self.encoders), CountTables(tuple(self.encoders.values()), plan)))[0]
+        return counts
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DeliveredCells:
+    """The different cells of a column as they were delivered, numbers ascending: what entry each is read as, and how many records
+    have it."""
+
+    cells: pa.Array
+    entries: IntArray
+    records: IntArray
+
+    def tally(self) -> Tally:
+        """The tally of the entries."""
+        return Tally.of_clusters(self.entries, self.records)
+
+    def cut(self, groups: GroupsOfEntries) -> tuple[Cells, GroupsOfEntries]:
+        """What finds the run of a delivered cell, and the group of every run, where the groups of entries are known."""
+        of_cells = groups.find(self.entries).astype(np.int64)
+        missing = np.asarray(self.cells.is_null(nan_is_null=True))
+        cells, found = self.cells.filter(pa.array(~missing)), of_cells[~missing]
+        behind = of_cells[missing][:1] if missing.any() else np.zeros(1, dtype=np.int64)  # else the margins tell of one
+        encoder: Cells
+        if pa.types.is_string(cells.type):
+            own, runs = np.unique(found, return_inverse=True)
+            encoder = TextCells(tuple(cells.to_pylist()), runs.astype(np.int64))
+        else:
+            begins = np.append(True, found[1:] != found[:-1])[: len(found)]
+            own = found[begins]
+            encoder = NumberCells(cells.to_numpy()[begins])
+        return encoder, GroupsOfEntries.of(np.arange(encoder.size), np.append(own, behind), encoder.size)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CountedInPlace:
+    """Records that stay where they were delivered. Their tallies follow from the different cells of every column, which are
+    known; tables are counted by an engine there."""
+
+    engine: Engine
+    encoders: dict[str, Encoder]
+    cells: Callable[[str], DeliveredCells]
+    tallies: dict[int, Tally] = field(default_factory=dict[int, Tally])
+
+    @property
+    def records(self) -> int:
+        """As many as the first tally has."""
+        return len(self.tally(0))
+
+    def tally(self, place: int) -> Tally:
+        """From the cells, made once."""
+        if place not in self.tallies:
+            self.tallies[place] = self.cells(list(self.encoders)[place]).tally()
+        return self.tallies[place]
+
+    def count(self, plan: TablePlan) -> IntArray:
+        """Of one reading there."""
+        cut = [self.cells(name).cut(groups) for name, groups in zip(self.encoders, plan.groups, strict=True)]
+        own = replace(plan, groups=tuple(groups for _, groups in cut))
+        _, counts = unpack(self.engine.reduce(list(self.encoders), CountTables([cells for cells, _ in cut], own)))[0]
+        return counts
+
+
+def tally_column(name: str, column: NoiseColumn, read: Read) -> Tally:
+    """The exact tally of a column's grid units, and of its reasons for no value behind them. An array of these units is only made
+    where it is shorter than one of all that there may be."""
+    cells, encoder = read("records", [name]), column.coded_grid.encoder
+    if not is_dense(encoder.size, cells.num_rows):
+        return Tally.of(find_entries(column, cells.column(name)))
+    return CountedRecords(TableEngine(cells), {name: encoder}).tally(0)

@@ -1,0 +1,112 @@
+"""What the machine and the environment give: memory, values of variables, addresses.
+
+How much memory a process of this software may take: what its site says, or what the machine, or its container, has.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from release_pipeline.errors import SourceError
+
+LEAST = 200 << 20  # bytes: below this nothing runs
+DATABASE = Fraction(1, 4)  # of it, for DuckDB, which then goes on on disk; the rest is for arrays
+PIECE = 256 << 10  # bytes: memory asked for in so large pieces is had from the system, and given back to it
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # as mallopt calls them
+_UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([MGT]i?B)")
+_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def read_size(text: str) -> int | None:
+    """Bytes of a size such as 8 GiB or 400 MB; None where it is none.
+
+    >>> read_size("8 GiB"), read_size("400MB"), read_size("8")
+    (8589934592, 400000000, None)
+    """
+    found = _SIZE.fullmatch(text.strip())
+    return None if found is None else int(Fraction(found[1]) * _UNITS[found[2]])
+
+
+def format_size(size: int) -> str:
+    """Bytes for a person.
+
+    >>> format_size(8 << 30), format_size(3 * (1 << 29)), format_size(400 << 20)
+    ('8 GiB', '1.5 GiB', '400 MiB')
+    """
+    if size >= 1 << 30:
+        return f"{size / (1 << 30):.1f}".removesuffix(".0") + " GiB"
+    return f"{size / (1 << 20):.0f} MiB"
+
+
+def machine_memory() -> int:
+    """What this machine has, or less where a container limits it."""
+    found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for place in map(Path, _LIMITS):
+        try:
+            said = place.read_text(encoding="ascii").strip()
+        except OSError:
+            continue
+        if said.isdigit():
+            found = min(found, int(said))
+    return found
+
+
+# Texts that people write, with what the environment has in the place of ${NAME}: so that no
+# password stands in a file.
+
+
+def expand(text: str, values: Mapping[str, str]) -> str:
+    """`text` with every ${NAME} replaced; a name without a value means that the source is missing."""
+
+    def look_up(match: re.Match[str]) -> str:
+        if match[1] not in values:
+            raise SourceError(
+                f"the source is missing: {match[1]} is not set.", remedy=f"Set the environment variable {match[1]}."
+            )
+        return values[match[1]]
+
+    return re.sub(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", look_up, text)
+
+
+# Addresses of servers that a token goes to, and of people; judged without loading what speaks to
+# them.
+
+
+LOCAL = ("localhost", "127.0.0.1", "::1")  # to this machine alone one may speak without TLS
+
+
+_MAIL = re.compile(r"[^\s@<>]+@[^\s@<>]+")
+
+
+def is_mail(said: Any) -> bool:
+    """Whether something can be a mail address. One that everybody is to read is judged more strictly (`policy.file.about`)."""
+    return isinstance(said, str) and _MAIL.fullmatch(said) is not None
+
+
+def find_address_fault(address: str) -> str | None:
+    """What is wrong with the address of a server, in words without it."""
+    try:
+        parts = urlsplit(address)
+        named = bool(parts.hostname) and (parts.port or True) and not any(letter.isspace() for letter in address)
+    except ValueError:
+        return "this is no address."
+    if parts.scheme not in ("http", "https") or not named:
+        return "this is no address that begins with https://."
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        return "an address of a server has no user, password or options."
+    if parts.scheme == "http" and parts.hostname not in LOCAL:
+        return "by http:// the token could be read on its way."
+    return None
+
+
+# Which library reads and writes what kind of object store; known without loading any.
+
+
+STORES = {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs", "abfs": "adlfs"}  # by the beginning of an address

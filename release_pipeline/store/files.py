@@ -1,0 +1,375 @@
+"""Files and folders of a site: private, whole or not there, with lists of sums, and texts that people give.
+
+Folders: private ones, one process at a time in one, and what is on the disk for good.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import stat
+from collections.abc import Callable, Collection, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, BinaryIO
+
+from release_pipeline.errors import ReleasePipelineError, SourceError, WrongUsage, read_out_of_space
+from release_pipeline.mechanisms.noise import SECRET_BYTES
+from release_pipeline.plain_files import PARTIAL, replacing
+
+
+def make_private_folder(folder: Path) -> None:
+    """`folder` and whatever is missing above it, for the owner alone."""
+    make_folder(folder, mode=0o700)
+
+
+def make_folder(folder: Path, *, mode: int) -> None:
+    """`folder` and whatever is missing above it, with that mode, whatever the umask says."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(mode=mode, exist_ok=True)
+        path.chmod(mode)
+
+
+def make_vault(vault: Path) -> None:
+    """The folder of the confidential side: for its owner alone, and never to be committed to a repository."""
+    vault.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if vault.stat().st_mode & 0o077:
+        vault.chmod(0o700)
+    ignore = vault / ".gitignore"
+    if not ignore.exists():
+        ignore.touch(mode=0o600)
+        ignore.write_text("*\n", encoding="utf-8")
+
+
+@contextmanager
+def locked(folder: Path, *, waiting: Callable[[], None] | None = None) -> Generator[None]:
+    """No other thread or process is in here with the same folder; it is made if missing. The system unlocks what died.
+
+    `waiting` is called once if somebody else is in there.
+    """
+    make_private_folder(folder)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if waiting is not None:
+                waiting()
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def locked_if_free(folder: Path) -> Generator[bool]:
+    """Likewise, and nobody waits: whether the folder was free. Where it was not, somebody else is in there during the block."""
+    make_private_folder(folder)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+    finally:
+        os.close(handle)
+
+
+def sync(path: Path) -> None:
+    """What was written to a file, or to a folder's list of files, is on the disk after this."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+# Files that appear whole or not at all.
+
+
+PRIVATE, PUBLIC = 0o600, 0o644
+
+
+def check_output(path: Path, *, endings: tuple[str, ...], overwrite: bool, hint: bool = True) -> None:
+    """Refuse, before any work, an output that could not be written or that would destroy something."""
+    if path.suffix.lower() not in endings:
+        raise WrongUsage(f"the output must end in {' or '.join(endings)}.", where=str(path))
+    try:
+        if not path.parent.is_dir():
+            raise WrongUsage("its folder does not exist.", where=str(path), remedy="Make the folder first.")
+        if path.is_dir():
+            raise WrongUsage("this is a directory.", where=str(path), remedy="Name a file.")
+        if path.exists() and not overwrite:
+            raise WrongUsage(
+                "the file exists already.",
+                where=str(path),
+                remedy="Choose another name, or add --overwrite." if hint else "Choose another name.",
+            )
+        if not os.access(path.parent, os.W_OK):
+            raise WrongUsage("its folder cannot be written to.", where=str(path))
+    except OSError as error:
+        raise WrongUsage(f"the path cannot be used: {error.strerror}.", where=str(path), remedy="Name another.") from None
+
+
+def own_folder(folder: Path) -> None:
+    """The folder is there, and nobody but its owner can change what is in it, whatever the umask was when it was made."""
+    make_private_folder(folder)
+    if folder.stat().st_mode & 0o022:
+        folder.chmod(0o700)
+
+
+def is_same_file(one: Path, other: Path) -> bool:
+    """Whether both are there and the same file, whatever their names."""
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
+
+
+def write_private_json(path: Path, content: Mapping[str, Any]) -> None:
+    """`content` as JSON for the owner alone."""
+    write_text(path, json.dumps(content, indent=2) + "\n")
+
+
+def write_text(path: Path, text: str, *, mode: int | None = PRIVATE) -> None:
+    """`text` as a file."""
+    write_bytes(path, text.encode(), mode=mode)
+
+
+def write_bytes(path: Path, content: bytes, *, mode: int | None = PRIVATE) -> None:
+    """`content` as a file, for the owner alone unless another mode is named; None keeps that of the file that is there."""
+    with appearing(path) as file:
+        file.write(content)
+        os.fchmod(file.fileno(), _read_mode(path) if mode is None else mode)
+
+
+def _read_mode(path: Path) -> int:
+    """The rights of the regular file at `path`, but none to run it, nor for everybody to write it."""
+    opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(opened).st_mode
+    finally:
+        os.close(opened)
+    if not stat.S_ISREG(mode):
+        raise WrongUsage("this is no regular file.", where=str(path), remedy="Put the file itself here.")
+    return mode & 0o664
+
+
+def clear_partials(folder: Path) -> None:
+    """What attempts that were killed have left of files, in a folder where nobody else writes meanwhile."""
+    for left in folder.glob(f"{PARTIAL}*"):
+        left.unlink()
+
+
+@contextmanager
+def appearing(path: Path) -> Generator[IO[bytes]]:
+    """A private file, open for writing, that takes the place of `path` when the block ends well, and is gone when it does not."""
+    try:
+        with replacing(path) as file:
+            yield file
+    except OSError as error:
+        full = read_out_of_space(OSError(error.errno, error.strerror), str(path))
+        raise full or ReleasePipelineError(f"the file cannot be written: {error.strerror}.", where=str(path)) from None
+
+
+# A folder with a list of sums: SHA256SUMS names every other file with its hash, and its own hash is
+# that of the folder.
+
+
+SUMS = "SHA256SUMS"
+
+
+def write_sums(folder: Path) -> str:
+    """List the files of a folder with their hashes, as `sha256sum -c` reads it, and give the hash of the list."""
+    text = list_sums({file.name: hash_of_file(file) for file in folder.iterdir()})
+    (folder / SUMS).write_text(text, encoding="utf-8")
+    return hash_of(folder)
+
+
+def list_sums(hashes: Mapping[str, str]) -> str:
+    """The list of some files' hashes, by name."""
+    return "".join(f"{digest}  {name}\n" for name, digest in sorted(hashes.items()))
+
+
+def hash_of(folder: Path) -> str:
+    """The hash of a candidate or package: of its list of sums, which cover every other file."""
+    return hash_of_file(folder / SUMS)
+
+
+def is_whole(folder: Path, digest: str | None, *, besides: Collection[str] = (), without: Collection[str] = ()) -> bool:
+    """Whether the folder has that hash, and exactly the files of its list, each with its hash; `besides` some that are not in
+    it, and `without` some that are."""
+    listed = {name: known for name, known in read_sums(folder, digest).items() if name not in without}
+    if not listed:
+        return False
+    there = {file.name for file in folder.iterdir() if file.name not in (SUMS, *besides)}
+    real = not folder.is_symlink() and not any(file.is_symlink() for file in folder.iterdir())
+    return real and there == set(listed) and all(hash_of_file(folder / name) == known for name, known in listed.items())
+
+
+def read_sums(folder: Path, digest: str | None) -> dict[str, str]:
+    """The hashes by name that the folder's list has; none when it is not the list of that hash."""
+    try:
+        content = (folder / SUMS).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    if hashlib.sha256(content).hexdigest() != digest:
+        return {}
+    lines = content.decode(errors="replace").splitlines()
+    return {name: known for known, _, name in (line.partition("  ") for line in lines)}
+
+
+def hash_of_file(file: Path) -> str:
+    """SHA-256 of a file, in hex."""
+    with file.open("rb") as content:
+        return hash_of_content(content)
+
+
+def hash_of_content(content: IO[bytes]) -> str:
+    """SHA-256 of an open file from where it stands, in hex; it stays open."""
+    return hashlib.file_digest(content, "sha256").hexdigest()  # pyright: ignore[reportArgumentType]  it is read and no more
+
+
+# How secrets lie on the disk: files of their owner alone, whole or not there. And what a test may
+# put in the place of the system.
+
+
+def _nothing(_: str) -> None: ...
+
+
+def _draw_secret() -> bytes:
+    return secrets.token_bytes(SECRET_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What a test may put in the place of the system's own: `reached` is called at every boundary that a release reaches, and
+    `new_secret` gives a new secret. Neither the command line nor Dagster nor a policy can set them."""
+
+    reached: Callable[[str], None] = _nothing
+    new_secret: Callable[[], bytes] = _draw_secret
+
+
+PLAIN = Probe()
+
+
+def list_partials(file: Path) -> list[Path]:
+    """What broken attempts to write a file left."""
+    return [path for path in file.parent.iterdir() if path.name.startswith(f".{file.name}.")]
+
+
+def keep_secret(file: Path, secret: bytes, probe: Probe) -> None:
+    """A new secret on the disk before anybody uses it, in the place of whatever lies there."""
+    for left in list_partials(file):
+        left.unlink(missing_ok=True)
+    partial = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    try:
+        with os.fdopen(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as new:
+            new.write(secret)
+            new.flush()
+            os.fsync(new.fileno())
+        probe.reached("the secret is written, not yet in its place")
+        partial.replace(file)
+        sync(file.parent)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def read_secret(file: Path) -> bytes:
+    """The secret, or nothing where there is no file."""
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def remove_secret(file: Path) -> None:
+    """The secret is gone after this, and so is what a broken attempt left of it."""
+    if file.parent.is_dir():
+        for left in (file, *list_partials(file)):
+            left.unlink(missing_ok=True)
+        sync(file.parent)
+
+
+def check_value(secret: bytes, *, what: str) -> str:
+    """What the registry notes of a secret: it tells another one from it, and nothing of it. `what` it is the secret of."""
+    return hashlib.sha256(f"release-pipeline: check value of {what}\n".encode() + secret).hexdigest()
+
+
+def is_secret(secret: bytes, noted: str, *, what: str) -> bool:
+    """Whether this is the secret whose check value was noted."""
+    return len(secret) == SECRET_BYTES and hmac.compare_digest(check_value(secret, what=what), noted)
+
+
+# Files without a name: what is fetched or unpacked lies there while it is read, and is gone with
+# the process.
+
+
+_BEGUN = ".incoming."
+
+
+@contextmanager
+def open_anonymous(vault: Path | None) -> Generator[BinaryIO]:
+    """An empty file, on the disk of the vault for its owner alone; without a vault, in memory.
+
+    It loses its name before anything is written to it: the system removes it when nobody has it open any more.
+    """
+    with os.fdopen(_make_in_memory() if vault is None else _make_in(vault), "w+b") as file:
+        yield file
+
+
+def path_of(file: BinaryIO) -> Path:
+    """Where readers that want a path find an open file."""
+    return Path(f"/dev/fd/{file.fileno()}")
+
+
+def inherited_by(path: Path) -> tuple[int, ...]:
+    """The open file that a child process must get with such a path; none with the path of an ordinary one."""
+    return (int(path.name),) if path.parent == Path("/dev/fd") else ()
+
+
+def _make_in(vault: Path) -> int:
+    make_vault(vault)
+    for left in vault.glob(f"{_BEGUN}*"):  # empty ones: whoever made them died at once
+        left.unlink(missing_ok=True)
+    path = vault / f"{_BEGUN}{secrets.token_hex(8)}"
+    handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+    path.unlink(missing_ok=True)
+    return handle
+
+
+def _make_in_memory() -> int:
+    if not hasattr(os, "memfd_create"):
+        raise SourceError("packed files are unpacked in memory, which this system does not offer.", remedy="Unpack it yourself.")
+    return os.memfd_create("incoming", os.MFD_CLOEXEC)
+
+
+# Texts that people give, before they are signed or noted.
+
+
+LONGEST = 500
+LONGEST_NAME = 64
+
+
+def check_line(text: str, *, where: str = "--why", longest: int = LONGEST) -> str:
+    """The text without spaces around it, if it is one line that can be printed."""
+    if len(text) > longest or not (text or " ").isprintable():
+        raise WrongUsage(
+            f"a reason is one line of at most {longest} characters.", where=where, remedy="It stays in the registry."
+        )
+    return text.strip()
+
+
+def check_name(by: str, *, remedy: str) -> str:
+    """The name of a person without spaces around it, if it is one short line that can be printed."""
+    if not (name := by.strip()) or len(name) > LONGEST_NAME or not name.isprintable():
+        raise WrongUsage(f"a name is one line of 1 to {LONGEST_NAME} characters.", where="--by", remedy=remedy)
+    return name

@@ -1,0 +1,1 @@
+"""Where published packages go beside the site's own folder, an API a file."""

@@ -1,0 +1,1 @@
+"""Whose word counts: keys, members, approvals, remarks."""

@@ -1,0 +1,71 @@
+"""What memory a release needs is known before the charge; what site.yaml says of it counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from release_pipeline.apps.cli import main
+from release_pipeline.errors import OutOfSpace, ReleasePipelineError
+from release_pipeline.pipeline import forecast
+from release_pipeline.pipeline.forecast import PROGRAM, find_enough, forecast_memory
+from release_pipeline.policy import load_policy
+from release_pipeline.store.environment import DATABASE
+from tests.integration.sites import TinySite, make_site
+
+ROOT = Path(__file__).resolve().parents[3]
+POLICIES = sorted((ROOT / "policies").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("file", POLICIES, ids=lambda file: file.stem)
+def test_more_records_need_more_and_what_is_enough_suffices(file: Path) -> None:
+    policy = load_policy(file)
+    needed = [forecast_memory(policy, 10**power, allowed=1 << 40).needed for power in range(3, 10)]
+    assert needed == sorted(needed)
+    assert needed[0] < PROGRAM + (4 << 20)
+    for records in (10**3, 10**6, 10**9):
+        enough = find_enough(policy, records)
+        assert forecast_memory(policy, records, allowed=enough).is_enough
+        assert not forecast_memory(policy, records, allowed=int(enough * 0.7)).is_enough
+
+
+def test_a_quarter_of_the_memory_is_counted_for_the_database() -> None:
+    """Of so many records that it takes its whole share."""
+    policy = load_policy(POLICIES[0])
+    counted, much = (forecast_memory(policy, 10**9, allowed=allowed).needed for allowed in (1 << 33, 1 << 34))
+    assert much - counted == DATABASE * (1 << 33)
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> TinySite:
+    """A site of its own."""
+    return make_site(tmp_path / "site", gates="{min_rows: 20, differencing_below: 0}")
+
+
+@pytest.mark.parametrize("said", ["lots", "8", "1 MB", "true", "[8 GiB]"])
+def test_what_site_yaml_may_not_say(tiny: TinySite, said: str) -> None:
+    (tiny.home / "site.yaml").write_text(f"memory: {said}\n")
+    with pytest.raises(ReleasePipelineError) as refused:
+        _ = tiny.site.memory
+    assert "memory: memory is n" in refused.value.in_full
+    assert "8 GiB" in refused.value.in_full
+
+
+def test_too_little_is_refused_before_the_charge(
+    tiny: TinySite, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With what would do; nothing is charged or blocked, and with more memory the same command goes on."""
+    monkeypatch.setattr(forecast, "PROGRAM", 3 << 30)
+    (tiny.home / "site.yaml").write_text("memory: 2 GiB\n")
+    flow = tiny.flow()
+    flow.ingest()
+    flow.validate()
+    with pytest.raises(OutOfSpace, match=r"60 records needs about 3 GiB of memory, and site.yaml allows it 2 GiB\. Nothing is"):
+        flow.microaggregate()
+    assert tiny.charges() == []
+    assert tiny.states() == ["opened"]
+    assert main(["check", str(tiny.home / "policies" / "people.yaml"), "--rows", "60"]) == 0
+    assert "memory      about 3 GiB of 2 GiB for 60 rows: a run is refused before anything is charged" in capsys.readouterr().out
+    (tiny.home / "site.yaml").write_text("memory: 4 GiB\n")
+    assert tiny.flow().run().stage == "candidate"
