@@ -31,7 +31,7 @@ from release_pipeline.pipeline.check import CheckDocument, InvalidDocument
 from release_pipeline.pipeline.claims import ClaimsDocument
 from release_pipeline.policy.documents import make_object, to_json
 from release_pipeline.store.site import Site
-from release_pipeline.verify import VerificationView
+from release_pipeline.verifier.findings import VerificationView
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMAS, PAGE = ROOT / "release_pipeline" / "schemas", ROOT / "docs" / "json.md"

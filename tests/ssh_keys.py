@@ -8,9 +8,9 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from release_pipeline.sign import Signer
+from release_pipeline.signer.keys import Signer
 from release_pipeline.trust.keys import PrivateKey
-from release_pipeline.verify import SSH_NAMESPACE, armor_ssh, pack_ssh
+from release_pipeline.verifier.statements import SSH_NAMESPACE, armor_ssh, pack_ssh
 
 
 @dataclass(frozen=True)

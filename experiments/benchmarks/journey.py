@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from time import perf_counter, process_time
@@ -19,7 +20,7 @@ from typing import Any
 
 from experiments.benchmarks import measuring
 
-ALL = ("ingest", "validate", "microaggregate", "mask", "suppress", "audit", "freeze")
+ALL = ("ingested", "validated", "microaggregated", "masked", "suppressed", "audited", "candidate")
 PEOPLE = ("approve", "publish", "verify")  # what follows, by people
 _ROLES = {"olga": "officer", "ana": "steward", "ben": "reviewer", "cleo": "reviewer", "robot": "service"}
 
@@ -87,7 +88,7 @@ class _Meter:
 
 
 def run_stages(home: Path, stages: tuple[str, ...] = ALL) -> Journey:
-    """The stages of `ReleaseFlow` one by one, judged by the plain checks, in a fresh process."""
+    """The stages of a release one by one, judged by the plain checks, in a fresh process."""
     command = [sys.executable, "-m", "experiments.benchmarks.journey", str(home), *stages]
     done = subprocess.run(command, cwd=measuring.ROOT, check=True, stdout=subprocess.PIPE, text=True)
     written = json.loads(done.stdout)
@@ -116,14 +117,14 @@ def _read_key(home: Path, name: str) -> Any:
 
 def _stages_here(meter: _Meter, home: Path, stages: list[str]) -> None:
     def load() -> Any:
-        from release_pipeline.pipeline import opening
+        from release_pipeline.pipeline import opening, release
 
-        return opening
+        return opening.open_release, release.STAGES
 
-    opening = meter.part("imports", load)
+    open_release, run = meter.part("imports", load)
 
     def freeze() -> None:
-        flow.freeze()
+        run["candidate"](flow)
         if not flow.candidate_is_whole():  # as the job checks it
             raise RuntimeError("the candidate is not whole.")
 
@@ -132,7 +133,7 @@ def _stages_here(meter: _Meter, home: Path, stages: list[str]) -> None:
 
         site = find_site(home)
         [file] = site.policy_files()
-        return opening.open_release(site, file.stem, None)
+        return open_release(site, file.stem, None)
 
     def approve() -> None:
         from release_pipeline.trust.approvals import approve_candidate
@@ -151,9 +152,9 @@ def _stages_here(meter: _Meter, home: Path, stages: list[str]) -> None:
         if failed := [finding for finding in verify(flow.site.package(str(flow.id))) if finding.level == "FAIL"]:
             raise RuntimeError(f"the package is not verified: {failed}")
 
-    flow, others = open_flow(), {"freeze": freeze, "approve": approve, "publish": publish, "verify": verify}
+    flow, others = open_flow(), {"candidate": freeze, "approve": approve, "publish": publish, "verify": verify}
     for stage in stages:
-        result = meter.part(stage, others.get(stage) or getattr(flow, stage))
+        result = meter.part(stage, others.get(stage) or partial(run[stage], flow))
         if result is not None and (result.refusal or not all(gate.passed for gate in result.gates)):
             raise RuntimeError(f"the stage '{stage}' was not passed: {result.refusal} {result.gates}")
 

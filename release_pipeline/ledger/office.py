@@ -15,29 +15,35 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from release_pipeline import verify
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.store.registry import CLOCK_SLACK, RESTORED, RESTORING, Event, canonical_json
 from release_pipeline.store.site import Site
-from release_pipeline.verify import Office, Revocation
+from release_pipeline.verifier.chain import HEAD_FORMAT, has_office
+from release_pipeline.verifier.chain import Event as VerifiedEvent
+from release_pipeline.verifier.chain import read_head as verifier_read_head
+from release_pipeline.verifier.documents import Fault
+from release_pipeline.verifier.office import Office
+from release_pipeline.verifier.office import read_office as verifier_read_office
+from release_pipeline.verifier.succession import Revocation
+from release_pipeline.verifier.trees import OFFICERS as VERIFIER_OFFICERS
 
 SUCCESSION, ACCEPT, RECOVERY, RECOVER, REVOKE = "succession", "accept-office", "recovery", "recover", "revoke"
 REVOKED = "revoked"
 OFFICE = "officer"  # the subject of a succession
-OFFICERS = verify.OFFICERS  # of packages and dossiers, once an officer has followed another
+OFFICERS = VERIFIER_OFFICERS  # of packages and dossiers, once an officer has followed another
 
 
 def read_office(events: Sequence[Event], *, revoked: Sequence[tuple[str, datetime]] = ()) -> Office | None:
     """The office, where more happened to it than that one officer changed the list; `revoked`: as if the holders of the recovery
     keys had revoked these keys from these moments on."""
-    if not revoked and not verify.has_office(events):
+    if not revoked and not has_office(events):
         return None
     chain = [
-        verify.Event(event.number, event.kind, str(event.release or ""), event.content, event.hash, event.noted)
+        VerifiedEvent(event.number, event.kind, str(event.release or ""), event.content, event.hash, event.noted)
         for event in events
     ]
     last = len(chain) + 1
-    return verify.read_office(chain, revoked=[Revocation(key, since, last, "", quorum=True) for key, since in revoked])
+    return verifier_read_office(chain, revoked=[Revocation(key, since, last, "", quorum=True) for key, since in revoked])
 
 
 def write_officers(events: Sequence[Event], office: Office | None, *, upto: str | None = None, always: bool = False) -> str:
@@ -139,7 +145,7 @@ class Head:
     @property
     def text(self) -> str:
         """It as a line of JSON."""
-        content = {"format": verify.HEAD_FORMAT, "event": self.number, "hash": self.hash, "noted": self.noted}
+        content = {"format": HEAD_FORMAT, "event": self.number, "hash": self.hash, "noted": self.noted}
         return json.dumps(content) + "\n"
 
 
@@ -155,8 +161,8 @@ def read_head(site: Site) -> Head:
 def load_head(file: Path) -> Head:
     """What `head export` wrote."""
     try:
-        return Head(*verify.read_head(file.read_bytes()))
-    except (OSError, verify.Fault):
+        return Head(*verifier_read_head(file.read_bytes()))
+    except (OSError, Fault):
         raise WrongUsage(
             "this is not what `head export` writes.", where=str(file), remedy="Name the file that was kept."
         ) from None

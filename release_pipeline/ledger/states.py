@@ -24,7 +24,7 @@ from release_pipeline.store.files import check_line, check_name
 from release_pipeline.store.ledger import LOST, RESERVED, Charge, read_charge
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 from release_pipeline.store.site import Site
-from release_pipeline.verify import Office
+from release_pipeline.verifier.office import Office
 
 OPENED, SECRET, DRAWN, CANDIDATE, BLOCKED = "opened", "secret", "drawn", "candidate", "blocked"
 APPROVED, REJECTED, RETURNED = "approved", "rejected", "returned"

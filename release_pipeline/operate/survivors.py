@@ -36,8 +36,9 @@ from release_pipeline.store.site import Site
 from release_pipeline.trust.keys import PrivateKey
 from release_pipeline.trust.members import need_trust
 from release_pipeline.trust.revocation import revoked_text
-from release_pipeline.verify import RELEASE, examine
-from release_pipeline.verify import WrongUsage as NotVerifiable
+from release_pipeline.verifier.command import examine
+from release_pipeline.verifier.documents import RELEASE
+from release_pipeline.verifier.documents import WrongUsage as NotVerifiable
 
 _RETRACTED = ": RETRACTED: "  # a package of which that is told was published, whatever became of it
 

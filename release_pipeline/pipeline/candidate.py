@@ -1,15 +1,21 @@
-"""The frozen folder that people sign: data, evidence, and a hash over all of it."""
+"""The seventh stage: the frozen folder that people sign: data, evidence, and a hash over all of it."""
 
 from __future__ import annotations
 
 import json
 import secrets
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from release_pipeline import __version__
+from release_pipeline.audit.package import spell_out
+from release_pipeline.errors import GateFailed
+from release_pipeline.formats.evidence import read_evidence
 from release_pipeline.formats.package import (
     BLOCKS_FILE,
     COUNTS_FILE,
@@ -20,21 +26,135 @@ from release_pipeline.formats.package import (
     render_table,
     render_tables,
 )
-from release_pipeline.formats.passed_stages import Audited, Microaggregated, Validated
-from release_pipeline.ledger.looks import note_looks
+from release_pipeline.formats.passed_stages import (
+    Audited,
+    Masked,
+    Microaggregated,
+    Suppressed,
+    Validated,
+)
+from release_pipeline.ledger.facts import PublicFacts, claimed_nano, describe_bound
+from release_pipeline.ledger.looks import (
+    note_looks,
+)
 from release_pipeline.ledger.policies import read_caps
-from release_pipeline.masking import BLOCKS, CELLS, COUNTS, PAIRS
+from release_pipeline.masking import BLOCKS, CELLS, COUNTS, PAIRS, count_blocks
 from release_pipeline.masking.tables import TABLES
 from release_pipeline.pipeline.cap import open_account
-from release_pipeline.pipeline.record import ReleaseRecord
-from release_pipeline.pipeline.tables import Slices, write_data
+from release_pipeline.pipeline.checkpoints import (
+    check_records,
+    read_checkpoint,
+)
+from release_pipeline.pipeline.context import StageContext, StageResult
+from release_pipeline.pipeline.gates import show_refusal
+from release_pipeline.pipeline.in_place import (
+    stored_table,
+)
+from release_pipeline.pipeline.reading import (
+    refuse,
+)
+from release_pipeline.pipeline.tables import SLICE, Slices, write_data
 from release_pipeline.policy import Policy
-from release_pipeline.rows.validate import suite_to_json
+from release_pipeline.policy.plans.loss import sum_series
+from release_pipeline.policy.plans.plan import describe_claim
+from release_pipeline.policy.values.formats import decimal_text
+from release_pipeline.report.page import AFTER_CHARGE, REPORT, render_report
+from release_pipeline.rows.checks import (
+    check_roles,
+)
+from release_pipeline.rows.validate import (
+    suite_to_json,
+)
 from release_pipeline.store.files import make_private_folder, sync, write_sums
 from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.site import Site
 from release_pipeline.store.vault import ReleaseWorkspace
+
+
+def freeze_candidate(context: StageContext) -> StageResult:
+    """The candidate: a frozen folder with a hash over all of it. Refused unless every gate, re-read here, has passed."""
+    policy = context.policy
+    with context.open_workspace() as workspace:
+        audited = read_checkpoint(context, workspace, Audited)
+        suppressed = read_checkpoint(context, workspace, Suppressed, check=True)
+        validated = read_checkpoint(context, workspace, Validated)
+        clusters = read_checkpoint(context, workspace, Microaggregated)
+        check_records(context, workspace, clusters, are_read=False)
+        failed = dict.fromkeys(gate.words for gate in audited.judged if not gate.passed)
+        table = stored_table(workspace, suppressed.table, list(policy.released_columns))
+        refuse(str(context.id), check_roles(list(table.column_names), policy))
+        facts = collect_public_facts(context, records=validated.records, rows_out=table.num_rows, suppressed=suppressed)
+        facts |= clusters.facts
+        masked = read_checkpoint(context, workspace, Masked, check=True, read=dict.fromkeys(BESIDE))
+        beside = render_beside(policy, workspace, masked.tables)
+        if BLOCKS in masked.tables:
+            facts["together"] = count_blocks(workspace.read(BLOCKS))
+
+        def spell_slices() -> Iterator[pa.Table]:
+            slices = workspace.slices(suppressed.table, table.column_names, rows=SLICE)
+            return map(partial(spell_out, policy=policy), slices)
+
+        evidence = collect_evidence(context, facts, validated, clusters, audited)
+        if failed:
+            page = render_report(policy, read_evidence(evidence, where=str(context.id)), stopped_at=AFTER_CHARGE)
+            shown = show_refusal(context, page)
+            going_on = "The release is charged; another try is a revision, charged anew."
+            context.block(f"{' '.join(failed)} {shown} {going_on}", code=GateFailed.code)
+        context.check_frozen()
+        digest = freeze(
+            context.site.candidate(str(context.id)),
+            spell_slices,
+            policy.publish.formats,
+            evidence,
+            {
+                REPORT: render_report(policy, read_evidence(evidence, where=str(context.id))),
+                **beside,
+            },
+            policy,
+        )  # in the workspace: one at a time
+    context.probe.reached("the candidate's folder is in its place")
+    facts["candidate_hash"] = digest
+    context.record_candidate(digest, facts)
+    context.probe.reached("the candidate is noted")
+    return StageResult("candidate", digest, facts)
+
+
+def collect_public_facts(context: StageContext, *, records: int, rows_out: int, suppressed: Suppressed) -> dict[str, Any]:
+    """What is recorded of the candidate for everybody: from declared facts, counts of rows and the ledger."""
+    policy = context.policy
+    with context.site.open_registry(read_only=True) as registry:
+        charges = list_charges(registry)
+    charges = charges[: 1 + next(place for place, charge in enumerate(charges) if charge.id == context.id)]
+    account = open_account(
+        read_caps(context.site), policy, charges
+    )  # as it stood when this release was charged: a retry says the same
+    claimed = claimed_nano(policy, charges[-1])
+    series = sum_series(policy, [charge.loss for charge in charges if charge.id.policy == policy.policy])
+    facts = PublicFacts(
+        release=str(context.id),
+        claim=describe_claim(policy),
+        definition=policy.definition,
+        scope=policy.protect.scope,
+        method=policy.protect.method,
+        epsilon=None if claimed is None else policy.in_epsilon(claimed),
+        k=policy.protect.k,
+        anonymity_k=suppressed.anonymity_k,
+        column_bound=describe_bound(policy, charges[-1], "column"),
+        table_bound=describe_bound(policy, charges[-1], "table"),
+        series_epsilon=None if series is None else policy.in_epsilon(series),
+        population_spent=f"{account.spent} of {account.limit} ({account.unit})",
+        policy_hash=context.policy_hash,
+        rows_in=records,
+        rows_out=rows_out,
+        cells_blanked=suppressed.cells_blanked,
+        delta=None if policy.delta is None else decimal_text(policy.delta),
+        rho=None if policy.delta is None else claimed,
+        series_rho=None if policy.delta is None else series,
+        looks=len(context.list_looks()),
+    )
+    return facts.to_json()
+
 
 BESIDE = (COUNTS, CELLS, PAIRS, BLOCKS, TABLES)  # tables of the vault that are published beside the data
 _NO_PICTURES: Mapping[str, str] = {}
@@ -111,16 +231,16 @@ def render_beside(policy: Policy, workspace: ReleaseWorkspace, tables: Collectio
 
 
 def collect_evidence(
-    flow: ReleaseRecord, facts: Mapping[str, Any], validated: Validated, clusters: Microaggregated, audited: Audited
+    context: StageContext, facts: Mapping[str, Any], validated: Validated, clusters: Microaggregated, audited: Audited
 ) -> dict[str, Any]:
     """What the candidate's folder says of itself, for the people who sign it."""
-    policy = flow.policy
+    policy = context.policy
     noisy = "the cluster sums" if policy.protect.makes_clusters else "single values"
     return {
         "confidential": "internal figures: exact losses, scales and errors describe the data and must not be published",
-        "salt": flow.site.keyed_hash(f"salt of the evidence of {flow.id}".encode()),  # no hash of it can be guessed at
+        "salt": context.site.keyed_hash(f"salt of the evidence of {context.id}".encode()),  # no hash of it can be guessed at
         "tool": f"release-pipeline {__version__}",
-        "release": str(flow.id),
+        "release": str(context.id),
         "policy": json.loads(policy.canonical_json()),
         "facts": facts,
         "consistency": policy.consistency,
@@ -137,7 +257,7 @@ def collect_evidence(
         "warnings": validated.warnings,
         "criteria": audited.criteria,
         "own_suite": validated.suite,
-        "looks": note_looks(flow.list_looks()),
+        "looks": note_looks(context.list_looks()),
     }
 
 

@@ -16,7 +16,8 @@ from release_pipeline.ledger.states import ReleaseStatus
 from release_pipeline.masking import Figures, find_strategy
 from release_pipeline.masking.criteria import Entry, expect_criteria, judge_criteria
 from release_pipeline.masking.simulation import PURPOSE, Ladder, expect_linkage, explain_linkage, judge_linkage, needs_no_draws
-from release_pipeline.pipeline.checkpoints import ReleaseCheckpoints
+from release_pipeline.pipeline.checkpoints import find_earlier_blocks
+from release_pipeline.pipeline.context import StageContext
 from release_pipeline.pipeline.in_place import Records
 from release_pipeline.report.page import BEFORE_CHARGE, render_report
 from release_pipeline.store.files import make_private_folder, write_private_json, write_text
@@ -31,28 +32,28 @@ _OF_ATTACKS = (  # what a steward can do, whichever attacks gained too much
 )
 
 
-def check_differencing(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, statuses: Standings) -> None:
+def check_differencing(context: StageContext, workspace: ReleaseWorkspace, statuses: Standings) -> None:
     """Refuse the release when, since another of its policy, at least one person joined and fewer than the policy's number did, or
     left: who has both could subtract them. Compared with every charged release, which includes the one before it. Refused too
     when that cannot be told of a release whose noise is drawn, or was lost with the site."""
-    below = flow.policy.differencing_below
+    below = context.policy.differencing_below
     if below <= 1:
         return
     known_people = workspace.charged()
     others = [
         known
         for known in statuses.values()
-        if known.charge is not None and known.id.policy == flow.id.policy and known.id.release != flow.id.release
+        if known.charge is not None and known.id.policy == context.id.policy and known.id.release != context.id.release
     ]
     for other in others:
-        elsewhere = other.charge is not None and other.charge.population != flow.policy.population
+        elsewhere = other.charge is not None and other.charge.population != context.policy.population
         is_out = other.drawn is not None or other.lost  # of what was lost with the site nobody knows that it was not
         if is_out and (elsewhere or not known_people.get(str(other.id), False)):
             why = "it was of another population" if elsewhere else "the vault does not know who was in it"
             why = "it was lost with the site, and with it who was in it" if other.lost else why
             raise Blocked(
                 f"nobody can tell who joined or left since {other.id}: {why}.",
-                where=str(flow.id),
+                where=str(context.id),
                 remedy=f"{'Set' if other.lost else 'Restore the vault, or set'} differencing_below: 0, which the privacy officer "
                 "must approve.",
             )
@@ -62,21 +63,21 @@ def check_differencing(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, st
             if 0 < count < below:
                 found.append(f"since {other} fewer than {below} people {verb}, and not none.")
     if found:
-        mine = statuses.get(flow.id, ReleaseStatus(flow.id)).charge
+        mine = statuses.get(context.id, ReleaseStatus(context.id)).charge
         raise GateFailed(
             " ".join(found),
             findings=tuple(found),
-            where=str(flow.id),
+            where=str(context.id),
             remedy="Publish later with more people, or leave those who joined or left out of the source. "
             + ("Nothing is charged." if mine is None else "It was charged before that other release was made, and stays so."),
         )
 
 
-def keep_refusal(flow: ReleaseCheckpoints, figures: Mapping[str, Any]) -> None:
+def keep_refusal(context: StageContext, figures: Mapping[str, Any]) -> None:
     """What stood behind a refusal, in the vault: no message has it, for it is computed from the data."""
-    file = _refusal_file(flow.site, flow.id)
+    file = _refusal_file(context.site, context.id)
     make_private_folder(file.parent)
-    write_private_json(file, {"release": str(flow.id), **figures})
+    write_private_json(file, {"release": str(context.id), **figures})
 
 
 def read_refusal(site: Site, release: ReleaseId) -> dict[str, Any]:
@@ -85,12 +86,12 @@ def read_refusal(site: Site, release: ReleaseId) -> dict[str, Any]:
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
 
-def show_refusal(flow: ReleaseCheckpoints, page: str) -> str:
+def show_refusal(context: StageContext, page: str) -> str:
     """The page that shows why, beside the figures, in the vault; gives in words where it is."""
-    file = _refusal_file(flow.site, flow.id).with_suffix(".html")
+    file = _refusal_file(context.site, context.id).with_suffix(".html")
     make_private_folder(file.parent)
     write_text(file, page)
-    return f"A page that shows why: {file.relative_to(flow.site.home)}."
+    return f"A page that shows why: {file.relative_to(context.site.home)}."
 
 
 def forget_refusal(site: Site, release: ReleaseId) -> None:
@@ -113,57 +114,57 @@ class Foreseen:
     linked: float | None
 
 
-def judge_before_charge(flow: ReleaseCheckpoints, records: Records, content: str) -> Foreseen:
+def judge_before_charge(context: StageContext, records: Records, content: str) -> Foreseen:
     """What error to expect of every noise column, and what attacks and linkage are to be expected to find where these have a
     limit, and the gates on all of it judged: before anything is charged, so that a policy that cannot pass costs nothing. The
     same data and method give the same figures. Attacks and linkage draw by data and name of the method only: else a change of
     epsilon by a billionth would draw again, until a limit is met by luck."""
-    policy = flow.policy
-    secret = _draw_lot(flow, "expected error", content, policy.protect.model_dump_json())
-    strategy = find_strategy(flow.policy, earlier=flow.find_earlier_blocks(records.workspace), counting=records.counting)
-    expected = strategy.expect(records.read, secret=secret, progress=flow.progress)
+    policy = context.policy
+    secret = _draw_lot(context, "expected error", content, policy.protect.model_dump_json())
+    strategy = find_strategy(context.policy, earlier=find_earlier_blocks(context, records.workspace), counting=records.counting)
+    expected = strategy.expect(records.read, secret=secret, progress=context.progress)
     judged = [*judge_gates(expected, policy.gates), *strategy.judge(expected)]
     attacks: list[Entry] = []
     if policy.gates.of_criteria:
-        lot = _draw_lot(flow, "criteria", content, policy.protect.method)
-        attacks = expect_criteria(policy, strategy, records.read, secret=lot, progress=flow.progress)
+        lot = _draw_lot(context, "criteria", content, policy.protect.method)
+        attacks = expect_criteria(policy, strategy, records.read, secret=lot, progress=context.progress)
         judged += judge_criteria(policy, attacks)
-    ladder = _expect_linkage(flow, records, content)
+    ladder = _expect_linkage(context, records, content)
     linked = ladder[-1].linked.value if ladder else None
     judged += judge_linkage(policy, linked)
     failed = [gate for gate in judged if not gate.passed]
     words = tuple(gate.words for gate in failed)
     if words:
-        flow.count_refusal()  # before a figure is written
+        context.count_refusal()  # before a figure is written
         free = "No noise was drawn, and nothing is charged." if policy.method.is_noisy else "Nothing is charged."
         how = f"{_OF_ATTACKS} " if any(gate.basis == ATTACKED for gate in failed) else ""
-        if flow.site.forbids_looks:
-            forget_refusal(flow.site, flow.id)
+        if context.site.forbids_looks:
+            forget_refusal(context.site, context.id)
             words = tuple(gate.describe("the figure is withheld") for gate in failed)
-            raise GateFailed(" ".join(words), findings=words, where=str(flow.id), remedy=f"{how}{free} {WITHHELD}")
+            raise GateFailed(" ".join(words), findings=words, where=str(context.id), remedy=f"{how}{free} {WITHHELD}")
         how += f"{explain_linkage(policy, ladder)} " if any(gate.basis == LINKED for gate in failed) else ""
         figures = {"gates": [gate.to_json() for gate in judged], "expected": expected, "foreseen": attacks}
         figures |= {"foreseen_ladder": [asdict(rung) for rung in ladder]} if ladder else {}
-        keep_refusal(flow, figures)
+        keep_refusal(context, figures)
         tried = [{**entry, "foreseen": entry["beyond"]} for entry in attacks]  # there is no released table to try them on
-        evidence = read_evidence({"release": str(flow.id), **figures, "criteria": tried}, where=str(flow.id))
-        shown = show_refusal(flow, render_report(flow.policy, evidence, stopped_at=BEFORE_CHARGE))
-        file = _refusal_file(flow.site, flow.id).relative_to(flow.site.home)
+        evidence = read_evidence({"release": str(context.id), **figures, "criteria": tried}, where=str(context.id))
+        shown = show_refusal(context, render_report(context.policy, evidence, stopped_at=BEFORE_CHARGE))
+        file = _refusal_file(context.site, context.id).relative_to(context.site.home)
         remedy = f"{how}{free} The figures: {file}. {shown}"
-        raise GateFailed(" ".join(words), findings=words, where=str(flow.id), remedy=remedy)
-    forget_refusal(flow.site, flow.id)
+        raise GateFailed(" ".join(words), findings=words, where=str(context.id), remedy=remedy)
+    forget_refusal(context.site, context.id)
     return Foreseen(expected, attacks, linked)
 
 
-def _expect_linkage(flow: ReleaseCheckpoints, records: Records, content: str) -> Ladder:
+def _expect_linkage(context: StageContext, records: Records, content: str) -> Ladder:
     """What simulated releases link, where the policy limits it and its method does not keep the limit by itself."""
-    policy = flow.policy
+    policy = context.policy
     if needs_no_draws(policy):
         return ()
-    lot = _draw_lot(flow, PURPOSE, content, policy.protect.method)
-    return expect_linkage(policy, find_strategy(policy), records.read, secret=lot, progress=flow.progress)
+    lot = _draw_lot(context, PURPOSE, content, policy.protect.method)
+    return expect_linkage(policy, find_strategy(policy), records.read, secret=lot, progress=context.progress)
 
 
-def _draw_lot(flow: ReleaseCheckpoints, purpose: str, content: str, method: str) -> bytes:
+def _draw_lot(context: StageContext, purpose: str, content: str, method: str) -> bytes:
     """The secret of what is simulated for a purpose, which is none of a release's: the same for the same data and method."""
-    return bytes.fromhex(flow.site.keyed_hash(json.dumps([purpose, content, method]).encode()))
+    return bytes.fromhex(context.site.keyed_hash(json.dumps([purpose, content, method]).encode()))

@@ -18,7 +18,7 @@ from release_pipeline.errors import Blocked, SourceError
 from release_pipeline.formats.passed_stages import Ingested, Validated
 from release_pipeline.masking import RECORD
 from release_pipeline.mechanisms.basis.grid import IntArray
-from release_pipeline.pipeline.checkpoints import ReleaseCheckpoints
+from release_pipeline.pipeline.context import StageContext
 from release_pipeline.pipeline.reading import (
     is_coded,
     needed_columns,
@@ -265,14 +265,14 @@ class Records:
             return pa.table(typed | {name: typed_column(self.policy, name, raw) for name in columns})
 
 
-def open_records(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, validated: Validated) -> Records:
+def open_records(context: StageContext, workspace: ReleaseWorkspace, validated: Validated) -> Records:
     """The records that were validated; refused where the source has others by now."""
     name, place = "", None
     if validated.snapshot:
-        source = open_source(flow.site, flow.policy)
-        columns, release = choose_columns(flow.policy, source, flow.id.release)
-        name, place = source.name, find_place(flow.site, flow.policy, workspace, source, columns, release)
-    key = bytes.fromhex(flow.site.keyed_hash(f"sample of {flow.id}".encode()))
-    records = Records(flow.policy, workspace, name, place, validated.snapshot, key)
-    records.check(str(flow.id))
+        source = open_source(context.site, context.policy)
+        columns, release = choose_columns(context.policy, source, context.id.release)
+        name, place = source.name, find_place(context.site, context.policy, workspace, source, columns, release)
+    key = bytes.fromhex(context.site.keyed_hash(f"sample of {context.id}".encode()))
+    records = Records(context.policy, workspace, name, place, validated.snapshot, key)
+    records.check(str(context.id))
     return records

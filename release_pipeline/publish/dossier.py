@@ -19,7 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from release_pipeline import __version__, verify
+from release_pipeline import __version__
 from release_pipeline.errors import Blocked
 from release_pipeline.formats.evidence import EVIDENCE, Evidence, load_evidence
 from release_pipeline.ledger.account import ledger_to_json, read_ledgers
@@ -45,6 +45,8 @@ from release_pipeline.store.registry import Event, Registry, ReleaseId
 from release_pipeline.store.site import Site
 from release_pipeline.trust.keys import write_statement
 from release_pipeline.trust.members import KEYS, KEYS_SIGNATURE, Trust, need_trust
+from release_pipeline.verifier.joining import join_verifier
+from release_pipeline.verifier.remarks import REVIEW_FORMAT, is_review
 
 _DEEDS = {"approved": "approved it", "returned": "returned it", "rejected": "rejected it", "remarked": "remarked"}
 
@@ -55,7 +57,7 @@ def review_to_json(events: Sequence[Event], release: ReleaseId) -> dict[str, Any
         {"event": event.number, "kind": event.kind, "noted": event.noted, **_find_signed(event)}
         for event in _list_reviews(events, release)
     ]
-    return {"format": verify.REVIEW_FORMAT, "release": str(release), "events": listed}
+    return {"format": REVIEW_FORMAT, "release": str(release), "events": listed}
 
 
 def _find_signed(event: Event) -> dict[str, Any]:
@@ -65,7 +67,7 @@ def _find_signed(event: Event) -> dict[str, Any]:
 
 def _list_reviews(events: Sequence[Event], release: ReleaseId) -> list[Event]:
     """The votes on a release, and the remarks on it and on its policy, in order."""
-    return [event for event in events if verify.is_review(event.kind, str(event.release or ""), event.content, str(release))]
+    return [event for event in events if is_review(event.kind, str(event.release or ""), event.content, str(release))]
 
 
 def describe_reviews(events: Sequence[Event], release: ReleaseId) -> str:
@@ -333,12 +335,12 @@ def _collect(site: Site, release: ReleaseId, *, refuse_open: bool) -> dict[str, 
         "columns.csv": _list_columns(policy),
         "versions.json": _json(list_versions()),
         "requirements.lock": read_lock(),
+        "verify.py": join_verifier(),
         **({"claims.json": _json(claims)} if claims else {}),
         **{f"papers/{name}": text for name, text in render_papers(view_papers(site, release)).items()},
     }
     files = {f"package/{file.name}": file for file in package.iterdir() if not file.name.startswith("data.")}
     files |= {f"candidate/{name}": candidate / name for name in (SUMS, EVIDENCE, REPORT) if (candidate / name).is_file()}
-    files["verify.py"] = Path(__file__).resolve().parents[1] / "verify.py"
     content = {name: text.encode() for name, text in texts.items()} | {name: file.read_bytes() for name, file in files.items()}
     return content | {SUMS: list_sums({name: hashlib.sha256(part).hexdigest() for name, part in content.items()}).encode()}
 

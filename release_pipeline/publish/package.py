@@ -21,7 +21,7 @@ from release_pipeline.publish.standards import STANDARDS
 from release_pipeline.store.files import hash_of_file, make_folder, read_sums, sync, write_sums
 from release_pipeline.trust.keys import PrivateKey, write_statement
 from release_pipeline.trust.members import KEYS, KEYS_SIGNATURE, Trust
-from release_pipeline.verify import (
+from release_pipeline.verifier.attestation import (
     ALLOWED,
     ATTESTATION,
     ATTESTATION_SSH,
@@ -29,9 +29,9 @@ from release_pipeline.verify import (
     PACKAGE_NAMESPACE,
     PREDICATE_TYPE,
     STATEMENT_TYPE,
-    read_keys,
     write_allowed_signers,
 )
+from release_pipeline.verifier.statements import read_keys
 
 
 def list_signers(trust: Trust) -> str:

@@ -37,7 +37,7 @@ from release_pipeline.ledger.states import (
 from release_pipeline.masking.criteria import judge_criteria
 from release_pipeline.pages.escaping import escape_markdown, format_text
 from release_pipeline.pipeline.cap import open_account
-from release_pipeline.pipeline.release import StageResult
+from release_pipeline.pipeline.context import StageResult
 from release_pipeline.pipeline.tables import read_data
 from release_pipeline.policy import Policy
 from release_pipeline.publish.delivery import TOMBSTONES, package_is_whole

@@ -11,7 +11,8 @@ from release_pipeline.ledger.office import OFFICERS, Head, read_office
 from release_pipeline.ledger.policies import policy_of, read_caps
 from release_pipeline.ledger.states import RETRACTED, SUPERSEDED, ReleaseStatus, list_statuses, read_statuses, status_of
 from release_pipeline.pipeline.cap import open_account
-from release_pipeline.pipeline.checkpoints import ReleaseCheckpoints
+from release_pipeline.pipeline.checkpoints import find_faults
+from release_pipeline.pipeline.context import StageContext
 from release_pipeline.pipeline.vaults import find_people_faults, find_uncharged, list_files
 from release_pipeline.policy import Policy
 from release_pipeline.publish.delivery import TOMBSTONES, package_is_whole
@@ -25,9 +26,11 @@ from release_pipeline.store.site import Site, find_site
 from release_pipeline.store.swap import find_left, is_stopped
 from release_pipeline.trust.members import read_trust
 from release_pipeline.trust.revocation import REVOKED_FILE, list_public
-from release_pipeline.verify import Finding, Office, Verification, verify_events, verify_path
-from release_pipeline.verify import WrongUsage as NotVerifiable
-from release_pipeline.verify import examine as examine_path
+from release_pipeline.verifier.command import examine as examine_path
+from release_pipeline.verifier.command import verify_events, verify_path
+from release_pipeline.verifier.documents import WrongUsage as NotVerifiable
+from release_pipeline.verifier.findings import Finding, Verification
+from release_pipeline.verifier.office import Office
 
 PATIENCE = 5.0  # seconds that a check waits for a vault that somebody is working with
 
@@ -238,8 +241,8 @@ def _find_room_faults(
     if workspace is None:
         yield "its tables are missing, and no event says that they were pruned"
         return
-    checkpoints = ReleaseCheckpoints(site, charged[status.policy_hash], status.id)
-    yield from checkpoints.find_faults(workspace, str(status.drawn), deep=deep)
+    context = StageContext(site, charged[status.policy_hash], status.id)
+    yield from find_faults(context, workspace, str(status.drawn), deep=deep)
 
 
 def _find_strangers(folder: Path, packages: Collection[Path]) -> Iterator[Path]:

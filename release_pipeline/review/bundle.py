@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from release_pipeline import sign, verify
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.formats.evidence import load_evidence
 from release_pipeline.ledger.policies import list_policies, policy_of, read_caps
@@ -28,6 +27,17 @@ from release_pipeline.policy.loading.load import read_canonical, read_policy, re
 from release_pipeline.policy.plans.diff import describe_diff
 from release_pipeline.policy.plans.plan import make_plan
 from release_pipeline.report.page import build_internal_view
+from release_pipeline.signer.bundles import (
+    ABOUT,
+    BEFORE,
+    BEFORE_SIGNED,
+    CANDIDATE,
+    CANONICAL,
+    DRAFTS,
+    FORMAT,
+    REMARKED,
+    list_changes,
+)
 from release_pipeline.store.files import SUMS, appearing, check_output, is_whole, read_sums
 from release_pipeline.store.registry import Registry, ReleaseId, canonical_json
 from release_pipeline.store.site import Site
@@ -44,6 +54,7 @@ from release_pipeline.trust.remarks import (
     tell_remarks,
     tell_votes,
 )
+from release_pipeline.verifier.remarks import Remarks as VerifiedRemarks
 
 _MOMENT = (1980, 1, 1, 0, 0, 0)  # of every file in the zip
 _README = """\
@@ -86,7 +97,7 @@ def write_bundle(site: Site, target: str, output: Path, remarks: Any = None) -> 
         item = _Item("populations", "populations", caps.hash, caps.text)
     else:
         policy = site.policy(file.stem)
-        plan = {"policy.yaml": f"# A copy to read: what is signed is {sign.CANONICAL}.\n{read_policy(file)}"}
+        plan = {"policy.yaml": f"# A copy to read: what is signed is {CANONICAL}.\n{read_policy(file)}"}
         plan["plan.txt"] = _lines(describe_check(Check(make_plan(policy), site.home)))
         item = _Item("policy", policy.policy, policy.canonical_hash(), policy.canonical_json(), tuple(policy.columns))
         plan |= _draft_remarks(remarks, item, list_policy_passages(policy))
@@ -94,7 +105,7 @@ def write_bundle(site: Site, target: str, output: Path, remarks: Any = None) -> 
         trust = need_trust(site, registry)
         if policy is not None and remarks is None:
             check_approvable(policy)  # what would be refused with its signature need not be read by anybody
-        words = {**plan, **_describe_approved(registry, trust, item), sign.CANONICAL: item.text}
+        words = {**plan, **_describe_approved(registry, trust, item), CANONICAL: item.text}
     _write(output, item, trust, words, {})
     return output, item.digest
 
@@ -111,7 +122,7 @@ def _draft_remarks(document: Any, item: _Item, passages: Iterable[str]) -> dict[
             remedy="Look at it as it is now, and remark on that.",
         )
     check_passages(remarks, passages)
-    return {sign.REMARKED: canonical_json(remarks.document)}
+    return {REMARKED: canonical_json(remarks.document)}
 
 
 def _write_candidate(site: Site, release: ReleaseId, output: Path, remarks: Any) -> tuple[Path, str]:
@@ -131,7 +142,7 @@ def _write_candidate(site: Site, release: ReleaseId, output: Path, remarks: Any)
     words |= _draft_remarks(remarks, item, list_release_passages(site, release, digest))
     view = build_internal_view(policy, load_evidence(folder))
     words["questions.txt"] = _lines(view.decide)
-    files = {f"{sign.CANDIDATE}/{name}": folder / name for name in (SUMS, *read_sums(folder, digest))}
+    files = {f"{CANDIDATE}/{name}": folder / name for name in (SUMS, *read_sums(folder, digest))}
     _write(output, item, trust, words, files)
     return output, digest
 
@@ -143,12 +154,12 @@ def _describe_approved(registry: Registry, trust: Trust, item: _Item) -> dict[st
         return {"difference.txt": "Nothing of it was approved before.\n"}
     last = event.content
     if item.what == "populations":
-        was, changes = str(last["text"]), sign.list_changes(json.loads(last["text"]), json.loads(item.text), named=True)
+        was, changes = str(last["text"]), list_changes(json.loads(last["text"]), json.loads(item.text), named=True)
     else:
         old = next(known for known in list_policies(registry.events) if known.hash == last["hash"])
         was, changes = old.text, describe_diff(old.policy, read_canonical(json.loads(item.text), item.columns))
     words = _lines(changes) or "No change since it was approved last.\n"
-    return {sign.BEFORE: was, sign.BEFORE_SIGNED: canonical_json(last["signed"]), "difference.txt": words}
+    return {BEFORE: was, BEFORE_SIGNED: canonical_json(last["signed"]), "difference.txt": words}
 
 
 def _describe_published(registry: Registry, release: ReleaseId, policy: Policy, digest: str) -> dict[str, str]:
@@ -160,20 +171,20 @@ def _describe_published(registry: Registry, release: ReleaseId, policy: Policy, 
     last = max(published, key=lambda known: known.moments[PUBLISHED])
     old = next(known for known in list_policies(registry.events) if known.hash == last.policy_hash)
     words = _lines(describe_diff(old.policy, policy)) or f"{last.id} was published under the same policy ({digest[:12]}).\n"
-    return {sign.BEFORE: old.text, "difference.txt": words}
+    return {BEFORE: old.text, "difference.txt": words}
 
 
 def _write(output: Path, item: _Item, trust: Trust, words: Mapping[str, str], files: Mapping[str, Path]) -> None:
     """The zip, whole or not at all, for its owner alone."""
-    counts = f"{sign.CANDIDATE}/{SUMS} with the files that it lists" if files else sign.CANONICAL
-    about = {"format": sign.FORMAT, "what": item.what, "subject": item.subject}
+    counts = f"{CANDIDATE}/{SUMS} with the files that it lists" if files else CANONICAL
+    about = {"format": FORMAT, "what": item.what, "subject": item.subject}
     draft = {"subject": item.subject, "hash": item.digest, "signer": "", "name": "", "at": "", "why": ""}
     texts = {
         "README.txt": _README.format(subject=item.subject, counts=counts),
-        sign.ABOUT: canonical_json(about),
+        ABOUT: canonical_json(about),
         KEYS: trust.text,
         **words,
-        **{f"draft.{kind}.json": canonical_json({"kind": kind, **draft}) for kind in sign.DRAFTS[item.what]},
+        **{f"draft.{kind}.json": canonical_json({"kind": kind, **draft}) for kind in DRAFTS[item.what]},
     }
     with appearing(output) as file, zipfile.ZipFile(file, "w") as archive:
         for name in sorted({*texts, *files}):
@@ -207,7 +218,7 @@ class Subject:
 
     def remark_on(self, entries: Iterable[tuple[str, str]]) -> Remarks:
         """Remarks on passages of it; raises `WrongUsage` where they have not the form that remarks have."""
-        return check_remarks(verify.Remarks(self.name, self.hash, tuple(entries)).document)
+        return check_remarks(VerifiedRemarks(self.name, self.hash, tuple(entries)).document)
 
 
 def find_subject(site: Site, target: str) -> Subject:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from release_pipeline import sign
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.ledger.exposure import warn_of_same_people
 from release_pipeline.ledger.policies import (
@@ -28,6 +27,7 @@ from release_pipeline.policy.loading.load import read_policy
 from release_pipeline.policy.plans.diff import describe_diff
 from release_pipeline.policy.plans.plan import describe_claim
 from release_pipeline.policy.values.formats import say_unit
+from release_pipeline.signer.bundles import list_changes
 from release_pipeline.store.ledger import Charge, list_charges
 from release_pipeline.store.registry import Event, Registry
 from release_pipeline.store.site import Site
@@ -118,7 +118,7 @@ def read_policy_request(site: Site, name: str) -> Change:
     check, room = _say_check(site, policy)
     text = _read_file(file)
     told = text if text == began_with else ""  # else somebody wrote it meanwhile, and it need not be what was read
-    exact = tuple(sign.list_changes(before, whole))
+    exact = tuple(list_changes(before, whole))
     return Change(request, words, exact, _write(whole), check, room, elsewhere, told)
 
 
@@ -135,7 +135,7 @@ def read_caps_request(site: Site) -> Change:
     whole = json.loads(caps.text)
     words = tuple(_describe_caps_change(before, caps)) if last is not None else ()
     room = tuple(_describe_accounts(caps, charges))
-    return Change(request, words, tuple(sign.list_changes(before, whole, named=True)), _write(whole), room=room)
+    return Change(request, words, tuple(list_changes(before, whole, named=True)), _write(whole), room=room)
 
 
 def _read_file(file: Path) -> str:

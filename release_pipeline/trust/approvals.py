@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from release_pipeline import verify
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.ledger.office import find_doubted
 from release_pipeline.ledger.policies import Caps, check_lineage, find_unproved_claims, policy_of, read_caps, record_policy
@@ -48,7 +47,8 @@ from release_pipeline.trust.remarks import (
     list_policy_passages,
     list_release_passages,
 )
-from release_pipeline.verify import VOTE_SLACK
+from release_pipeline.verifier.remarks import hash_remarks
+from release_pipeline.verifier.succession import VOTE_SLACK
 
 Signed: TypeAlias = Mapping[str, Any]
 IMPORTED = ("policy", "populations", "approve", "reject", "return", KIND)  # kinds of statements that are signed elsewhere
@@ -312,7 +312,7 @@ def _check_last_vote(registry: Registry, status: ReleaseStatus, sign: Sign, sign
 
 def _note_remarks(site: Site, registry: Registry, remarks: Remarks, sign: Sign) -> Decision:
     """Note remarks on a candidate or policy, as it is now, by somebody who may, on passages that there are; twice is once."""
-    digest, member = verify.hash_remarks(remarks.document), sign.signer
+    digest, member = hash_remarks(remarks.document), sign.signer
     signed = sign.of(KIND, remarks.subject, digest)
     if remarks.is_of_release:
         release = _find_release(registry, remarks.subject)

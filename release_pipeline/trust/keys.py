@@ -22,22 +22,21 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.plain_files import open_plain
-from release_pipeline.sign import Signer, find_ssh_keygen, read_signer, signature_file
-from release_pipeline.verify import (
+from release_pipeline.signer.command import signature_file
+from release_pipeline.signer.keys import Signer, find_ssh_keygen, read_signer
+from release_pipeline.verifier.documents import Fault, Json, read_json
+from release_pipeline.verifier.documents import WrongUsage as Unusable
+from release_pipeline.verifier.ed25519 import read_point
+from release_pipeline.verifier.statements import (
     SSH_NAMESPACE,
-    Fault,
-    Json,
     hash_ssh_key,
     message_of,
     name_ssh_key,
     pack_ssh_key,
     parse_ssh_key,
-    read_json,
-    read_point,
     read_ssh_key,
     read_ssh_signature,
 )
-from release_pipeline.verify import WrongUsage as Unusable
 
 _LONGEST_STATEMENT = 2**16
 _PROBE = "probe@release-pipeline"

@@ -26,8 +26,8 @@ from release_pipeline.store.files import PUBLIC, write_text
 from release_pipeline.store.registry import Event, Registry, canonical_json
 from release_pipeline.store.site import Site
 from release_pipeline.trust.keys import NotSigned, PrivateKey, PublicKey, check_person, check_signature, write_statement
-from release_pipeline.verify import MAY_SIGN as MAY
-from release_pipeline.verify import Office
+from release_pipeline.verifier.office import Office
+from release_pipeline.verifier.statements import MAY_SIGN as MAY
 
 ROLES = ("officer", "steward", "reviewer", "service")
 TRUSTED = "trusted"

@@ -14,19 +14,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from release_pipeline import verify
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.ledger.policies import policy_of
 from release_pipeline.ledger.states import REMARKED, ReleaseStatus, Vote, last_votes, read_statuses, status_of
 from release_pipeline.plain_files import open_plain
 from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import Plain
-from release_pipeline.sign import REPORT
+from release_pipeline.signer.bundles import REPORT
 from release_pipeline.store.files import read_sums
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 from release_pipeline.store.site import Site
 from release_pipeline.trust.keys import NotSigned
 from release_pipeline.trust.members import Trust
+from release_pipeline.verifier.documents import Fault, read_json
+from release_pipeline.verifier.remarks import Remarks as VerifiedRemarks
+from release_pipeline.verifier.remarks import hash_remarks, read_remarks
 
 KIND = "remarks"
 WHOLE = ""  # the passage of a remark on all of it
@@ -50,7 +52,7 @@ class Remarks:
     @property
     def document(self) -> dict[str, Any]:
         """What is signed."""
-        return verify.Remarks(self.subject, self.hash, self.entries).document
+        return VerifiedRemarks(self.subject, self.hash, self.entries).document
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,23 +74,23 @@ def read_document(file: Path) -> Any:
     """The JSON of a file of remarks, whatever it says; raises `WrongUsage` where it is none, or longer than any may be."""
     try:
         with open_plain(file) as content:
-            return verify.read_json(content.read(MOST_BYTES))
-    except (OSError, verify.Fault):
+            return read_json(content.read(MOST_BYTES))
+    except (OSError, Fault):
         raise WrongUsage("this is no document of remarks.", where=str(file), remedy="Take the file that `sign` wrote.") from None
 
 
 def check_remarks(document: Any) -> Remarks:
     """The remarks of a document that came from elsewhere; raises `WrongUsage` in words without a text of it."""
     try:
-        found = verify.read_remarks(document)
-    except verify.Fault as fault:
+        found = read_remarks(document)
+    except Fault as fault:
         raise WrongUsage(f"{fault.what}.", where="the document of remarks", remedy="docs/formats.md says what it has.") from None
     return Remarks(found.subject, found.hash, found.entries)
 
 
 def hash_document(document: Mapping[str, Any]) -> str:
     """The hash of a document of remarks, which is what is signed of it."""
-    return verify.hash_remarks(document)
+    return hash_remarks(document)
 
 
 def list_release_passages(site: Site, release: ReleaseId, digest: str) -> dict[str, str]:

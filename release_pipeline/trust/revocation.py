@@ -45,7 +45,11 @@ from release_pipeline.trust.members import (
     read_members,
     write_list,
 )
-from release_pipeline.verify import HOLDER, MOST_HOLDERS, REVOKED_FORMAT, Fault, Office, read_json
+from release_pipeline.verifier.documents import Fault, read_json
+from release_pipeline.verifier.office import Office
+from release_pipeline.verifier.revocations import REVOKED_FORMAT
+from release_pipeline.verifier.statements import HOLDER
+from release_pipeline.verifier.succession import MOST_HOLDERS
 
 REVOKED_FILE = "revoked.json"  # of releases/
 

@@ -13,8 +13,8 @@ PACKAGE = ROOT / "release_pipeline"
 
 LAYERS = (  # a folder imports folders of earlier lines alone; errors, sentences and the version belong to everybody
     {"errors", "__init__"},
-    {"sentences", "plain_files", "verify"},
-    {"sign"},  # with verify it runs alone as one file, on a reviewer's machine
+    {"sentences", "plain_files", "verifier"},
+    {"signer"},  # joined with parts of the verifier it runs alone, on a reviewer's machine
     {"mechanisms"},
     {"analyst"},
     {"policy"},
@@ -39,8 +39,8 @@ LAYERS = (  # a folder imports folders of earlier lines alone; errors, sentences
 )
 RANKS = {folder: rank for rank, folders in enumerate(LAYERS) for folder in folders}
 ALONE: dict[str, set[str]] = {  # what imports less than it might: it runs alone, or is shipped alone
-    "verify": set(),
-    "sign": {"verify"},
+    "verifier": set(),
+    "signer": {"verifier"},
     "errors": set(),
     "sentences": set(),
     "plain_files": {"errors"},

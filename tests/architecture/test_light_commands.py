@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from release_pipeline.pipeline.release import run_release
 from tests.integration.sites import make_site
 
 HEAVY = {
@@ -46,7 +47,7 @@ LAUNCH = "import json, sys, release_pipeline.apps.dagster.launch; print(json.dum
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A site with a candidate, so that there is something to tell."""
     tiny = make_site(tmp_path_factory.mktemp("light") / "site")
-    tiny.flow().run()
+    run_release(tiny.flow())
     return tiny.home
 
 

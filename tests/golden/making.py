@@ -12,12 +12,13 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from release_pipeline import verify
 from release_pipeline.pipeline.opening import revise_release
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.publish.dossier import write_dossier
 from release_pipeline.publish.publish import publish, retract, supersede
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.trust.keys import PrivateKey, write_statement
+from release_pipeline.verifier.command import examine
 from tests.golden.cases import CASES, LIFE, Case
 from tests.integration.people import PEOPLE, appoint, review
 from tests.integration.publishing import sums_of
@@ -65,7 +66,7 @@ def _make_site(case: Case, work: Path, keys: dict[str, PrivateKey]) -> TinySite:
 
 
 def _publish(tiny: TinySite, keys: dict[str, PrivateKey], release: ReleaseId) -> Path:
-    tiny.flow(release.release).run()
+    run_release(tiny.flow(release.release))
     review(tiny, keys, "ben", "cleo", release=release)
     return publish(tiny.site, release, key=keys["robot"])
 
@@ -153,7 +154,7 @@ def _compare_verdicts(before: list[str], after: list[str]) -> str:
 def _judge(folder: Path, officer: str) -> Iterator[str]:
     """What the verifier says; of an exception what it is."""
     try:
-        findings = verify.examine(folder, officer).findings
+        findings = examine(folder, officer).findings
     except Exception as error:
         yield f"{type(error).__name__} {error}".replace(str(folder), "FOLDER")
         return

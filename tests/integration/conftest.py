@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from release_pipeline.pipeline.opening import revise_release
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.publish.publish import publish
 from release_pipeline.trust.keys import PrivateKey
 from tests.integration.people import CORRECTION, RELEASE, Demo, appoint, copy_site, make_keys, read_keys, review
@@ -66,7 +67,7 @@ def candidate(keys: dict[str, PrivateKey], tmp_path_factory: pytest.TempPathFact
     def make(home: Path) -> None:
         tiny = make_site(home)
         appoint(tiny, keys)
-        tiny.flow().run()
+        run_release(tiny.flow())
 
     return _make_once(tmp_path_factory, "candidate", make)
 
@@ -90,7 +91,7 @@ def corrected(published: Path, keys: dict[str, PrivateKey], tmp_path_factory: py
     def make(home: Path) -> None:
         tiny = copy_site(published, home)
         revise_release(tiny.site, "people", "1", why="a correction")
-        tiny.flow().run()
+        run_release(tiny.flow())
         review(tiny, keys, "ben", "cleo", release=CORRECTION)
         publish(tiny.site, CORRECTION, key=keys["robot"])
 

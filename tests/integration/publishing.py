@@ -8,10 +8,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
 
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.publish.publish import publish
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.trust.keys import PrivateKey
-from release_pipeline.verify import Finding
+from release_pipeline.verifier.findings import Finding
 from tests.integration.people import appoint, review
 from tests.integration.sites import Row, TinySite, make_site
 
@@ -28,7 +29,7 @@ def make_trusted_site(home: Path, keys: Keys, *, rows: list[Row] | None = None, 
 
 def publish_release(tiny: TinySite, keys: Keys, release: str = "1", *, revision: int = 1) -> Path:
     """Run it at its last revision, have it reviewed twice, publish it, and give the folder of the package."""
-    tiny.flow(release).run()
+    run_release(tiny.flow(release))
     name = ReleaseId("people", release, revision)
     review(tiny, dict(keys), "ben", "cleo", release=name)
     return publish(tiny.site, name, key=keys["robot"])

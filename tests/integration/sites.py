@@ -17,8 +17,11 @@ import pytest
 
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.ledger.states import ReleaseStatus, read_statuses
+from release_pipeline.pipeline.context import StageContext
+from release_pipeline.pipeline.ingest import ingest
+from release_pipeline.pipeline.microaggregate import microaggregate
 from release_pipeline.pipeline.opening import open_release
-from release_pipeline.pipeline.release import ReleaseFlow
+from release_pipeline.pipeline.validate import validate
 from release_pipeline.store.ledger import Charge, list_charges
 from release_pipeline.store.registry import Event, ReleaseId
 from release_pipeline.store.site import Site
@@ -121,7 +124,7 @@ class TinySite:
         self.site.keyed_hash(b"")  # makes the vault
         (self.site.vault / "key").write_bytes(key)
 
-    def flow(self, release: str | None = "1", policy: str = "people") -> ReleaseFlow:
+    def flow(self, release: str | None = "1", policy: str = "people") -> StageContext:
         """The flow of one release."""
         return open_release(self.site, policy, release)
 
@@ -147,12 +150,12 @@ class TinySite:
         """The kinds of the events of one release's first revision, in order."""
         return [event.kind for event in self.events() if event.release == ReleaseId(policy, release)]
 
-    def charge(self, release: str = "1", policy: str = "people") -> ReleaseFlow:
+    def charge(self, release: str = "1", policy: str = "people") -> StageContext:
         """Bring a release as far as its charge and its clusters."""
         flow = self.flow(release, policy)
-        flow.ingest()
-        assert not flow.validate().refusal
-        flow.microaggregate()
+        ingest(flow)
+        assert not validate(flow).refusal
+        microaggregate(flow)
         return flow
 
     def charges(self) -> list[Charge]:

@@ -11,6 +11,7 @@ import pytest
 
 from release_pipeline.errors import GateFailed
 from release_pipeline.pipeline.opening import open_release
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.store.files import Probe
 from tests.integration.sites import HEADER, PARTS, Row, TinySite, make_rows, make_site
 
@@ -110,7 +111,7 @@ def test_it_ends_as_a_candidate(case: str, tmp_path: Path) -> None:
     """With figures that can be read, and no number in the evidence that is none."""
     change, parts = CASES[case]
     tiny = make(tmp_path / "site", change, rows=200, **parts)
-    assert tiny.flow().run().stage == "candidate"
+    assert run_release(tiny.flow()).stage == "candidate"
     assert len(tiny.charges()) == 1
     json.loads((tiny.folder() / "evidence.json").read_text(), parse_constant=lambda name: pytest.fail(f"{name} in the evidence"))
 
@@ -119,14 +120,14 @@ def test_suppression_of_everybody_is_refused_before_the_charge(tmp_path: Path) -
     """Kept columns alone make the groups, so that it is known; whatever share may go."""
     tiny = make(tmp_path / "site", lambda _: None, rows=40, suppress="{quasi_groups_below: 50, at_most: 100%}")
     with pytest.raises(GateFailed, match="number of records that suppression leaves"):
-        tiny.flow().run()
+        run_release(tiny.flow())
     assert tiny.charges() == []
 
 
 def figures(tiny: TinySite) -> dict[str, Any]:
     """What the audit found: with a key and a secret that are always the same, so that attacks are."""
     tiny.fix_key(SECRET)
-    open_release(tiny.site, "people", "1", probe=Probe(new_secret=lambda: SECRET)).run()
+    run_release(open_release(tiny.site, "people", "1", probe=Probe(new_secret=lambda: SECRET)))
     return json.loads((tiny.folder() / "evidence.json").read_text())["audit"]
 
 

@@ -24,6 +24,7 @@ from release_pipeline.operate.alerts.matters import LATE_AFTER, REFUSED, Alert
 from release_pipeline.operate.alerts.outbox import NotSent, folder_of
 from release_pipeline.operate.timetable import record_policies
 from release_pipeline.pipeline.opening import open_release
+from release_pipeline.pipeline.release import run_release
 from tests.integration.people import copy_site
 from tests.integration.sites import GX_WARNINGS, ROOT, TinySite, make_rows, make_site, spoil
 from tests.leaks import find_canaries, read_blobs
@@ -72,10 +73,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = make_rows(releases=("1", "2", "3"))
     rows = [{**row, "name": CANARIES[0], "remark": CANARIES[1]} for row in rows]
     tiny = make_site(tmp_path_factory.mktemp("alerts") / "office", rows=rows, releases='["1", "2", "3"]')
-    tiny.flow("1").run()
+    run_release(tiny.flow("1"))
     tiny.write_rows([{**row, "income": CANARIES[2]} if row["year"] == "2" and row["sex"] == "1" else row for row in rows])
     with pytest.raises(ReleasePipelineError):
-        tiny.flow("2").run()
+        run_release(tiny.flow("2"))
     open_release(tiny.site, "people", "3").check_may_begin()
     open_release(tiny.site, "people", "3").record_failed("people__ingested: it failed.", run="abc")
     return tiny.home
@@ -116,16 +117,16 @@ def test_what_was_over_before_anybody_was_named_is_not_told(tiny: TinySite, sent
     """A block that is gone by the first look; one that comes and goes between two looks is told."""
     spoiled = (tiny.home / "people.csv").read_text()
     tiny.write_rows(make_rows(releases=("1", "2", "3")))
-    tiny.flow("2").run()
+    run_release(tiny.flow("2"))
     say(tiny, ALL)
     sender.tell(tiny.site)
     assert [alert.kind for _, alert in sent] == ["waiting", "failed", "waiting"]
     (tiny.home / "people.csv").write_text(spoiled)
     spoil(tiny, "out of domain", make_rows(releases=("3",)))
     with pytest.raises(ReleasePipelineError):
-        tiny.flow("3").run()
+        run_release(tiny.flow("3"))
     tiny.write_rows(make_rows(releases=("1", "2", "3")))
-    tiny.flow("3").run()
+    run_release(tiny.flow("3"))
     sender.tell(tiny.site)
     assert [(alert.kind, alert.release) for _, alert in sent[3:]] == [("blocked", "people/3/r1"), ("waiting", "people/3/r1")]
 

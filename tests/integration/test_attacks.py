@@ -24,7 +24,10 @@ from release_pipeline.apps.dagster.launch import prepare
 from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
 from release_pipeline.ledger.policies import read_caps
 from release_pipeline.masking import centroids
-from release_pipeline.pipeline import gates, release
+from release_pipeline.pipeline import audit as audit_stage
+from release_pipeline.pipeline import gates
+from release_pipeline.pipeline.ingest import ingest
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.publish.dossier import write_dossier
 from release_pipeline.publish.publish import list_publishable, publish, retract, supersede
 from release_pipeline.publish.verification import examine, verify
@@ -163,7 +166,7 @@ def unchanged(candidate: Path, corrected: Path, keys: Keys, tmp_path_factory: py
 def two(candidate: Path, keys: Keys, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two candidates of the same people: the first approved and published, the second not looked at by anybody."""
     tiny = copy_site(candidate, tmp_path_factory.mktemp("two") / "site")
-    tiny.flow("2").run()
+    run_release(tiny.flow("2"))
     review(tiny, keys, "ben", "cleo")
     publish(tiny.site, RELEASE, key=keys["robot"])
     return tiny.home
@@ -294,7 +297,7 @@ def test_approval_of_a_file_by_anybody_else_does_not_count(tiny: TinySite, keys:
     signed = keys[who].sign(kind=what, subject=subject, digest=digest, name=who)
     number = forge(tiny, "approved", None, what=what, subject=subject, hash=digest, name=who, signed=signed, text=text)
     with refused(tiny, f"{what if what == 'populations' else 'policies/people'}.yaml is not approved by the privacy officer"):
-        tiny.flow("2").ingest()
+        ingest(tiny.flow("2"))
     assert payload(faults(tiny.home, keys), f"event {number} (approved)", f"'{who}'")
 
 
@@ -399,7 +402,7 @@ def test_changed_policy_file_stops_the_next_run_and_changes_no_package(tiny: Tin
     file = tiny.site.policy_file("people")
     file.write_text(file.read_text().replace("k: 5", "k: 4"))
     with refused(tiny, "policies/people.yaml is not approved by the privacy officer as it is now", Blocked):
-        tiny.flow("2").ingest()
+        ingest(tiny.flow("2"))
     review(tiny, keys, "ben", "cleo")
     card = json.loads((publish(tiny.site, RELEASE, key=keys["robot"]) / "privacy-card.json").read_text())
     assert (card["hashes"]["policy"], tiny.site.policy("people").protect.k) == (before, 4)
@@ -423,7 +426,7 @@ def test_changed_list_of_keys_stops_everything(tiny: TinySite, keys: Keys, file:
     for act in (
         lambda: publish(tiny.site, RELEASE, key=keys["robot"]),
         lambda: review(tiny, keys, "dora"),
-        lambda: tiny.flow("2").ingest(),
+        lambda: ingest(tiny.flow("2")),
         lambda: approve_policy(tiny.site, "people", key=keys["olga"]),
     ):
         with refused(tiny, words, NotSigned):
@@ -454,9 +457,9 @@ def test_candidate_that_fails_a_gate_is_not_published(tmp_path: Path, keys: Keys
     tiny = make_site(tmp_path / "site", gates="{min_rows: 20, expected_error: {income: 0.000001}}")
     appoint(tiny, keys)
     with monkeypatch.context() as patch:
-        for module in (gates, release):
+        for module in (gates, audit_stage):
             patch.setattr(module, "judge_gates", lambda *_: [])
-        tiny.flow().run()
+        run_release(tiny.flow())
     review(tiny, keys, "ben", "cleo")
     with refused(tiny, "the expected error of income is over the limit 1e-06 (the figure is in the vault)", Blocked):
         publish(tiny.site, RELEASE, key=keys["robot"])
@@ -471,7 +474,7 @@ def test_candidate_with_cells_that_the_policy_does_not_let_out_is_not_published(
     real = centroids.suppress_table
     with monkeypatch.context() as patch:
         patch.setattr(centroids, "suppress_table", lambda table, quasi, **_: real(table, quasi, below=0))
-        tiny.flow().run()
+        run_release(tiny.flow())
     review(tiny, keys, "ben", "cleo")
     with refused(tiny, "There are groups of released quasi-identifiers below 15.", Blocked):
         publish(tiny.site, RELEASE, key=keys["robot"])
@@ -482,7 +485,7 @@ def test_candidate_of_another_policy_than_was_charged_is_not_published(tiny: Tin
     before = tiny.site.policy("people").canonical_hash()
     tiny.write_policy(publish='{formats: [parquet, csv], not_before: "2099-01-15T09:30Z"}')
     approve_policy(tiny.site, "people", key=keys["olga"])
-    tiny.flow("2").run()
+    run_release(tiny.flow("2"))
     review(tiny, keys, "ben", "cleo", release=OTHER)
     with refused(tiny, "under embargo", Blocked):
         publish(tiny.site, OTHER, key=keys["robot"])

@@ -16,7 +16,7 @@ from release_pipeline.mechanisms.catalogue import METHODS
 from release_pipeline.pipeline import claims
 from release_pipeline.publish.dossier import write_dossier
 from release_pipeline.store.registry import ReleaseId
-from release_pipeline.verify import verify_path
+from release_pipeline.verifier.command import verify_path
 from tests.integration.publishing import Keys, make_trusted_site, publish_release, read_zip
 from tests.integration.sites import TinySite
 

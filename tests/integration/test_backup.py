@@ -18,6 +18,7 @@ from release_pipeline.ledger.office import read_head
 from release_pipeline.operate import backup
 from release_pipeline.operate.backup import _list_files, _list_vaults, read_backup, restore, write_backup
 from release_pipeline.operate.survivors import accept, read_named
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.publish.verification import verify
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.trust.keys import NotSigned, PrivateKey
@@ -49,7 +50,7 @@ def test_two_releases_later_the_ledger_is_told(tiny: TinySite, keys: dict[str, P
     assert done.aside is not None
     assert (done.aside / "releases").is_dir()
     with pytest.raises(Blocked, match="the officer has not entered"):
-        tiny.flow("2").run()
+        run_release(tiny.flow("2"))
     with pytest.raises(NotSigned, match="needs officer"):
         accept(tiny.site, key=keys["ben"], named={})
     assert len(tiny.charges()) == 1
@@ -60,7 +61,7 @@ def test_two_releases_later_the_ledger_is_told(tiny: TinySite, keys: dict[str, P
     assert tiny.status("2").lost
     assert main(["status", "--json", "--home", str(tiny.home)]) == 0
     with pytest.raises(Blocked, match="it was lost"):
-        tiny.flow("2").run()
+        run_release(tiny.flow("2"))
     assert tiny.status("2").drawn is None
     tiny.write_rows(make_rows())  # a source is in no backup
     publish_release(tiny, keys, "1")  # its candidate was in the backup
@@ -81,13 +82,13 @@ def test_a_lost_registry_leaves_packages_and_a_witness(tiny: TinySite, keys: dic
     assert accept(tiny.site, key=keys["olga"], named={}).charges[0].loss == before[-1].loss
     for release in ("1", "2"):
         with pytest.raises(Blocked, match="it was lost"):
-            tiny.flow(release).run()
+            run_release(tiny.flow(release))
 
 
 def test_what_nobody_can_find_the_officer_names(tiny: TinySite, keys: dict[str, PrivateKey], tmp_path: Path) -> None:
     file, named = tmp_path / "site.tar", tmp_path / "charged.yaml"
     write_backup(tiny.site, file)
-    tiny.flow("2").run()
+    run_release(tiny.flow("2"))
     charged = tiny.charges()[-1]
     shutil.rmtree(tiny.home)
     assert restore(file, tiny.home).lost == []
@@ -112,7 +113,7 @@ def test_an_older_registry_does_not_tell_that_nothing_is_lost(tiny: TinySite, tm
     older = tmp_path / "older"
     older.mkdir()
     shutil.copy(tiny.site.registry, older)
-    tiny.flow("2").run()
+    run_release(tiny.flow("2"))
     shutil.copy(older / "registry.duckdb", tiny.site.registry)
     done = restore(file, tiny.home)
     assert [entry["release"] for entry in done.doubted] == ["people/2/r1"]

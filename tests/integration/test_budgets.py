@@ -15,6 +15,8 @@ from release_pipeline.ledger.account import describe_exposure, describe_ledger, 
 from release_pipeline.ledger.exposure import describe_overlap, read_overlap, warn_by_name
 from release_pipeline.ledger.policies import check_lineage, read_caps
 from release_pipeline.pipeline.check import check_policy
+from release_pipeline.pipeline.ingest import ingest
+from release_pipeline.pipeline.mask import mask
 from release_pipeline.pipeline.opening import revise_release
 from release_pipeline.publish.verification import verify
 from release_pipeline.store.ledger import VaultDamaged
@@ -62,7 +64,7 @@ def test_a_renamed_population_has_no_fresh_cap(tiny: TinySite) -> None:
     tiny.write_policy(population="adults", gates=NO_GUARD)
     declare(tiny, f"adults: {{{ROOMY}}}\n")
     for attempt in (
-        lambda: tiny.flow("2").ingest(),
+        lambda: ingest(tiny.flow("2")),
         lambda: revise_release(tiny.site, "people", "1", why="renamed"),
         lambda: check_policy(tiny.home / "policies" / "people.yaml", rows=None, home=None).headroom,
     ):
@@ -87,17 +89,17 @@ def test_a_signed_rename_carries_what_was_spent(tiny: TinySite) -> None:
     tiny.charge("1")
     assert spent(tiny) == {"adults": "4", "folk": "2"}
     with pytest.raises(OverCap, match=r"adults has 0 left of 4"):
-        tiny.flow("2").ingest()
+        ingest(tiny.flow("2"))
     [ledger] = read_ledgers(tiny.site, "adults")
     assert "  without what they were exposed to in folk: `ledger --overlap` adds that up" in describe_exposure(tiny.site, ledger)
     assert [charge.carries for charge in tiny.charges()] == [(), ("folk",)]
     declare(tiny, f"adults: {{{ROOMY}}}\nfolk: {{{ROOMY}}}\n")
     with pytest.raises(PolicyInvalid, match="'adults' no longer carries what 'folk' was charged"):
-        tiny.flow("2").ingest()
+        ingest(tiny.flow("2"))
     tiny.write_policy(gates=NO_GUARD)
     declare(tiny, f"adults: {{{ROOMY}, was: folk}}\nfolk: {{cap: {{epsilon: 99, {IDP}}}}}\n")
     with pytest.raises(Blocked, match="'folk' is carried on by adults"):
-        tiny.flow("2").ingest()
+        ingest(tiny.flow("2"))
 
 
 @pytest.mark.slow
@@ -111,7 +113,7 @@ def test_an_older_registry_is_found_out_by_the_vaults_of_those_before(tiny: Tiny
     for file, content in older.items():
         file.write_bytes(content)
     with pytest.raises(VaultDamaged, match="knows of the charged release people/2/r1, and the registry does not"):
-        tiny.flow("2").ingest()
+        ingest(tiny.flow("2"))
     assert [str(each.id) for each in tiny.charges()] == ["people/1/r1"]
     words = "vault/folk.duckdb: people/2/r1: it was charged, and the registry does not know that: an older registry was put back"
     assert words in failures_of(verify(tiny.home))
@@ -122,19 +124,19 @@ def test_an_older_registry_is_found_out_by_the_vaults_of_those_before(tiny: Tiny
 @pytest.mark.slow
 def test_an_older_vault_of_those_before_is_found_out(tiny: TinySite) -> None:
     """The other direction: the registry knows a drawn release, and the vault of the population before does not."""
-    tiny.flow("1").mask()
+    mask(tiny.flow("1"))
     declare(tiny, f"folk: {{{ROOMY}}}\nadults: {{{ROOMY.replace('4', '6')}, was: folk}}\n")
     tiny.write_policy(population="adults", gates=NO_GUARD)
     with duckdb.connect(str(tiny.site.vault / "folk.duckdb")) as vault:
         vault.execute("DELETE FROM charged")
     with pytest.raises(VaultDamaged, match="does not know of people/1/r1"):
-        tiny.flow("2").ingest()
+        ingest(tiny.flow("2"))
 
 
 @pytest.mark.slow
 def test_a_vault_of_those_before_that_forgot_with_the_registry_is_found_out(tiny: TinySite) -> None:
     """Registry and head put back, and in the vault of the population before the release that they do not know deleted."""
-    tiny.flow("1").mask()
+    mask(tiny.flow("1"))
     older = {file: file.read_bytes() for file in (tiny.site.registry, tiny.site.vault / "registry.head")}
     tiny.charge("2")
     tiny.write_policy(population="adults", gates=NO_GUARD)
@@ -144,7 +146,7 @@ def test_a_vault_of_those_before_that_forgot_with_the_registry_is_found_out(tiny
     with duckdb.connect(str(tiny.site.vault / "folk.duckdb")) as vault:
         vault.execute("DELETE FROM charged WHERE release = 'people/2/r1'")
     with pytest.raises(VaultDamaged, match="which releases were charged is not what was written"):
-        tiny.flow("2").ingest()
+        ingest(tiny.flow("2"))
     assert len(tiny.charges()) == 1
 
 

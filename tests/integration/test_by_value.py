@@ -16,9 +16,9 @@ from release_pipeline.analyst import NoHonestAnswer, read_release, simulate
 from release_pipeline.formats.package import COUNTS_FILE
 from release_pipeline.masking.by_value import read_stages
 from release_pipeline.mechanisms.noise import SECRET_BYTES
-from release_pipeline.pipeline import checkpoints
-from release_pipeline.pipeline import release as flow_release
+from release_pipeline.pipeline import context, microaggregate
 from release_pipeline.pipeline.opening import open_release
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.policy import load_policy
 from release_pipeline.policy.families.columns import ByValueFamily
 from release_pipeline.policy.file.options import ByValueOptions
@@ -47,7 +47,7 @@ def site_of(home: Path, **parts: str) -> TinySite:
 
 def run(tiny: TinySite, release: str = "1") -> dict[str, Any]:
     """The facts of the candidate, its noise drawn with a secret that the test knows."""
-    return open_release(tiny.site, "people", release, probe=Probe(new_secret=lambda: SECRET)).run().facts
+    return run_release(open_release(tiny.site, "people", release, probe=Probe(new_secret=lambda: SECRET))).facts
 
 
 def counts_of(folder: Path) -> pd.DataFrame:
@@ -97,7 +97,7 @@ def test_a_secret_that_is_used_twice_never_draws_the_same_noise(tmp_path: Path, 
         run(tiny)
         counts[name] = counts_of(tiny.folder())["count"].tolist()
     assert counts["again"] == counts["same"] != counts["in another order"]
-    for module in (checkpoints, flow_release):
+    for module in (context, microaggregate):
         monkeypatch.setattr(module, "MECHANISM_VERSION", "another")
     tiny = make_site(tmp_path / "version", rows=make_rows(ROWS), protect=DP, cap=CAP)
     tiny.fix_key(SECRET)

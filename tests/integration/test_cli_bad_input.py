@@ -32,7 +32,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from release_pipeline.apps.cli import main
-from release_pipeline.pipeline import mask as flow_mask
+from release_pipeline.pipeline import mask_file as flow_mask
 
 WORD = "zyxCANARYzyx"
 NUMBER = "735184629"

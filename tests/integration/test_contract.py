@@ -31,7 +31,7 @@ from release_pipeline.policy.plans.views import plan_to_json
 from release_pipeline.publish.dossier import write_dossier
 from release_pipeline.publish.public import CARD_SCHEMA
 from release_pipeline.store.registry import ReleaseId
-from release_pipeline.verify import verify_path
+from release_pipeline.verifier.command import verify_path
 from tests.integration.publishing import Keys, failures_of, make_trusted_site, publish_release
 from tests.integration.sites import GX_WARNINGS, PARTS, make_rows, policy_text
 

@@ -13,6 +13,7 @@ import pytest
 
 from release_pipeline.errors import GateFailed
 from release_pipeline.formats.evidence import load_evidence
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.publish.publish import _judge_candidate  # pyright: ignore[reportPrivateUsage]
 from tests.integration.sites import HEADER, TinySite, make_rows, make_site
 
@@ -37,7 +38,7 @@ def mdav_site(home: Path, gates: str, **parts: str) -> TinySite:
 def refuse(tiny: TinySite) -> tuple[GateFailed, dict[str, dict[str, Any]]]:
     """The refusal of a run, and what is in the vault of it, by attack."""
     with pytest.raises(GateFailed) as refused:
-        tiny.flow().run()
+        run_release(tiny.flow())
     [file] = (tiny.site.vault / "refused").glob("*.json")
     return refused.value, {entry["attack"]: entry for entry in json.loads(file.read_text())["foreseen"]}
 
@@ -75,7 +76,7 @@ def test_a_release_just_passes_and_just_does_not(tmp_path: Path) -> None:
     assert tiny.charges() == []
 
     tiny.write_policy(protect=MDAV, gates=f"{{min_rows: 20, linkability: {as_percent(linking['most'], ROUND_CEILING)}}}")
-    tiny.flow().run()
+    run_release(tiny.flow())
     assert len(tiny.charges()) == 1
     assert not list((tiny.site.vault / "refused").glob("*"))
     evidence = load_evidence(tiny.folder())
@@ -89,7 +90,7 @@ def test_a_release_just_passes_and_just_does_not(tmp_path: Path) -> None:
 def test_publishing_judges_them_again(tmp_path: Path) -> None:
     """Evidence without what was foreseen does not pass."""
     tiny = mdav_site(tmp_path / "site", "linkability: 90%")
-    tiny.flow().run()
+    run_release(tiny.flow())
     file = tiny.folder() / "evidence.json"
     evidence = json.loads(file.read_text())
     for entry in evidence["criteria"]:

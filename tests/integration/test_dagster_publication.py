@@ -13,7 +13,7 @@ import pytest
 from release_pipeline.apps.dagster.building import build_defs
 from release_pipeline.apps.dagster.names import SiteResource
 from release_pipeline.trust.keys import PrivateKey
-from release_pipeline.verify import verify_path
+from release_pipeline.verifier.command import verify_path
 from tests.integration.people import copy_site, review, set_passphrase
 from tests.integration.sites import GX_WARNINGS, QUIET, TinySite, failures
 

@@ -21,8 +21,9 @@ from release_pipeline.apps.dagster.metadata import ALLOWED, build_metadata
 from release_pipeline.apps.dagster.names import SiteResource
 from release_pipeline.apps.dagster.releases import build_release_assets
 from release_pipeline.ledger.facts import PublicFacts
-from release_pipeline.pipeline import release as flow_release
-from release_pipeline.pipeline.release import StageResult
+from release_pipeline.pipeline import candidate as candidate_stage
+from release_pipeline.pipeline import validate as validate_stage
+from release_pipeline.pipeline.context import StageResult
 from release_pipeline.rows.checks import FAMILIES, Check
 from tests.integration.sites import (
     GX_WARNINGS,
@@ -242,7 +243,7 @@ def test_candidate_alone_cannot_be_selected_without_its_audit(good: tuple[TinySi
 
 def test_changed_candidate_fails_its_check(tiny: TinySite, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:
     """The check of the frozen folder looks at the files, not at what was meant to be written."""
-    freeze = flow_release.freeze
+    freeze = candidate_stage.freeze
 
     def freeze_and_touch(folder: Path, *arguments: Any) -> str:
         digest = freeze(folder, *arguments)
@@ -250,7 +251,7 @@ def test_changed_candidate_fails_its_check(tiny: TinySite, instance: dg.DagsterI
             file.write("x")
         return digest
 
-    monkeypatch.setattr(flow_release, "freeze", freeze_and_touch)
+    monkeypatch.setattr(candidate_stage, "freeze", freeze_and_touch)
     assert not checks(run_job(tiny, instance=instance))["frozen"].passed
 
 
@@ -412,13 +413,13 @@ def test_no_cell_leaves_through_the_dagster_job(tmp_path: Path, capfd: pytest.Ca
 def test_search_finds_a_cell_that_leaks_on_purpose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A check's message that quotes a cell is found in Dagster's files, in the registry and in the failure."""
     tiny = canary_site(tmp_path / "site", "undeclared category")
-    check_facts = flow_release.check_facts
+    check_facts = validate_stage.check_facts
 
     def leaking(facts: Any, policy: Any) -> list[Check]:
         quoted = f"a cell: {SPECIAL['town']}"
         return [Check(c.family, c.column, c.fact, c.count, quoted if c.count else c.message) for c in check_facts(facts, policy)]
 
-    monkeypatch.setattr(flow_release, "check_facts", leaking)
+    monkeypatch.setattr(validate_stage, "check_facts", leaking)
     home = dagster_home(tmp_path / "dagster")
     result = run_on_disk(tiny, home)
     assert leaks([failures(result)[0].encode()]) == [MARK.encode()]

@@ -11,7 +11,7 @@ import pytest
 
 from release_pipeline.apps.dagster.building import build_defs
 from release_pipeline.apps.dagster.runs import PROCESS
-from release_pipeline.pipeline import release as flow_release
+from release_pipeline.pipeline import validate as validate_stage
 from tests.integration.sites import GX_WARNINGS, QUIET, TinySite, failures, make_site
 
 pytestmark = [GX_WARNINGS, pytest.mark.slow]
@@ -54,7 +54,7 @@ def test_errors_are_told_in_words_without_redaction(tiny: TinySite, monkeypatch:
     def fail(*_: Any) -> Any:
         raise KeyError(CANARY)
 
-    monkeypatch.setattr(flow_release, "collect_facts", fail)
+    monkeypatch.setattr(validate_stage, "collect_facts", fail)
     with dg.DagsterInstance.ephemeral() as instance:
         result = (
             build_defs(tiny.home, prefix="health")

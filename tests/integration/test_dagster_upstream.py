@@ -19,6 +19,7 @@ from dagster._core.loader import LoadingContextForTest
 from release_pipeline.apps.dagster.building import build_defs
 from release_pipeline.apps.dagster.names import SiteResource
 from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.pipeline.ingest import ingest
 from tests.integration.sites import GX_WARNINGS, QUIET, Row, TinySite, failures, make_rows, make_site
 
 pytestmark = GX_WARNINGS
@@ -330,19 +331,19 @@ def test_a_source_that_changes_while_it_is_read_is_refused(build: Callable[..., 
     """With or without an upstream asset: half of each version would be a third."""
     team = build()
     (team.tiny.home / "site.yaml").unlink()
-    from release_pipeline.pipeline import release as flow_release
+    from release_pipeline.pipeline import ingest as ingest_stage
 
-    begin_run = flow_release.begin_run
+    begin_run = ingest_stage.begin_run
 
     def change(*arguments: Any, **options: Any) -> None:
         begin_run(*arguments, **options)
         team.tiny.write_rows(make_rows(seed=1))
 
     with monkeypatch.context() as patched:
-        patched.setattr(flow_release, "begin_run", change)
+        patched.setattr(ingest_stage, "begin_run", change)
         with pytest.raises(ReleasePipelineError, match="was changed while it was read"):
-            team.tiny.flow().ingest()
-    assert team.tiny.flow().ingest().source
+            ingest(team.tiny.flow())
+    assert ingest(team.tiny.flow()).source
 
 
 # staleness

@@ -20,7 +20,7 @@ from release_pipeline.targets import http
 from release_pipeline.targets.dataverse import DataverseTarget
 from release_pipeline.targets.zenodo import ZenodoTarget
 from release_pipeline.trust.keys import PrivateKey
-from release_pipeline.verify import verify_path
+from release_pipeline.verifier.command import verify_path
 from tests.integration.people import RELEASE, copy_site
 from tests.integration.sites import TinySite
 from tests.integration.targets import CUT, LATER, TOKEN, Archive, Bucket, Ckan, Dataverse, Zenodo, serving

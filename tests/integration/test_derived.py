@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 from release_pipeline.apps.cli import main
 from release_pipeline.errors import DataRefused
 from release_pipeline.ledger.policies import policy_of
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.policy import load_policy
 from release_pipeline.policy.file.derivations import Derivation, Derived, order_derivations
 from release_pipeline.policy.plans.plan import not_covered_words
@@ -95,7 +96,7 @@ def test_what_lies_between_two_dates_is_whole_units() -> None:
 def test_a_release_of_derived_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Made of columns that are dropped, and of each other; the source lacks them, and nothing that is dropped is released."""
     tiny = site_of(tmp_path / "site")
-    tiny.flow().run()
+    run_release(tiny.flow())
     records = tiny.tables()["records"].to_pandas()
     table = pd.read_csv(tiny.home / "people.csv")
     source = table[table["year"] == 1].reset_index(drop=True)
@@ -126,7 +127,7 @@ def test_what_cannot_be_read_stops_the_release_before_its_charge(tmp_path: Path)
     rows[3]["income"], rows[4]["income"] = "canary-4711-income", "canary-4712-income"
     tiny.write_rows(rows)
     with pytest.raises(DataRefused) as refused:
-        tiny.flow().run()
+        run_release(tiny.flow())
     said = " ".join(refused.value.findings)
     assert "column income: up to 10 records with something else than a number, of which band is derived" in said
     assert "column town: up to 20 records with an entry that the policy does not list, of which place is derived" in said

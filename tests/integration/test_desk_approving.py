@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from release_pipeline import sign
 from release_pipeline.ledger.account import describe_ledger, read_ledgers
 from release_pipeline.ledger.policies import read_caps
 from release_pipeline.review import requests
 from release_pipeline.review.requests import list_requests, read_policy_request
+from release_pipeline.signer.bundles import list_changes
 from release_pipeline.trust.approvals import approve_policy, approve_populations, check_may_run
 from release_pipeline.trust.keys import PrivateKey
 from tests.integration.desks import OpenDesk, open_desk
@@ -48,7 +48,7 @@ def test_the_difference_is_what_the_signer_computes(desk: OpenDesk) -> None:
     before = json.loads(desk.tiny.site.policy("people").canonical_json())
     desk.tiny.write_policy(**CHANGED)
     policy = desk.tiny.site.policy("people")
-    exact = sign.list_changes(before, json.loads(policy.canonical_json()))
+    exact = list_changes(before, json.loads(policy.canonical_json()))
     assert exact
     assert list(read_policy_request(desk.tiny.site, "people").exact) == exact
     page = read_text(desk.open("olga").get(POLICY).text)

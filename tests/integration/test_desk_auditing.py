@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from release_pipeline.pipeline.opening import revise_release
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.publish.delivery import deliver
 from release_pipeline.publish.history import tell_history
 from release_pipeline.publish.publish import retract, supersede
@@ -42,12 +43,12 @@ def story(corrected: Path, keys: dict[str, PrivateKey], tmp_path_factory: pytest
     supersede(tiny.site, RELEASE, CORRECTION, key=keys["olga"], why="a correction")
     retract(tiny.site, RELEASE, key=keys["olga"], why="not to be used")
     deliver(tiny.site)
-    tiny.flow("2").run()
+    run_release(tiny.flow("2"))
     return_candidate(tiny.site, SECOND, key=keys["cleo"], why="say how people were drawn")
     approve_candidate(tiny.site, SECOND, key=keys["dora"])
     reject_candidate(tiny.site, SECOND, key=keys["ben"], why="the note does not say it")
     revise_release(tiny.site, "people", "2", why="with the note")
-    tiny.flow("2").run()
+    run_release(tiny.flow("2"))
     approve_candidate(tiny.site, SECOND.next, key=keys["cleo"])
     reject_candidate(tiny.site, SECOND.next, key=keys["dora"], why="a thief's word")
     revoke(tiny.site, "dora", since=tiny.events()[-1].moment, why="her laptop was stolen", key=keys["olga"])
@@ -97,7 +98,7 @@ def test_nobody_saves_a_chain_with_open_votes(published: Path, keys: dict[str, P
     desk = open_desk(copy_site(published, tmp_path / "site"))
     browser = desk.open("vic")
     assert browser.post(f"/chain/{RELEASE}/dossier").header("content-type") == "application/zip"
-    desk.tiny.flow("2").run()
+    run_release(desk.tiny.flow("2"))
     approve_candidate(desk.tiny.site, SECOND, key=keys["cleo"])
     page = browser.post(f"/chain/{RELEASE}/dossier")
     assert page.status == 409

@@ -6,12 +6,14 @@ import http.client
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import cast
 
 import pytest
 
 from release_pipeline.apps.desk.web.frame import LONGEST_LOGIN, LONGEST_UNKNOWN
+from release_pipeline.pipeline.release import run_release
 from tests.guards import HANGING
 from tests.integration.desks import RELEASE, Browser, Direct, OpenDesk, open_desk, serving_desk, serving_pages
 from tests.integration.people import copy_site
@@ -34,7 +36,7 @@ def test_readers_read_while_a_run_goes_on(candidate: Path, tmp_path: Path) -> No
     tiny = copy_site(candidate, tmp_path / "site")
     with serving_desk(tiny, tmp_path / "socket") as desk, serving_pages(desk) as port:
         browsers = [desk.open(name) for name in ("ben", "cleo", "olga", "vic")]
-        running = threading.Thread(target=tiny.flow("2").run)
+        running = threading.Thread(target=partial(run_release, tiny.flow("2")))
         running.start()
         paths = ("/", "/releases", f"/releases/{RELEASE}", f"/releases/{RELEASE}/report")
         with ThreadPoolExecutor(READERS) as readers:

@@ -20,6 +20,7 @@ import pytest
 from release_pipeline.apps.desk.backend.people import make_token
 from release_pipeline.apps.desk.opening import default_socket, opened_backend, serve_web
 from release_pipeline.pipeline.opening import revise_release
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.publish.publish import publish, retract
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.trust.keys import PrivateKey
@@ -163,7 +164,7 @@ def test_five_people_take_a_release_from_a_policy_to_its_retraction(
         player.send("form[action$='/sign'] button")
         assert "approved" in player.sign()
 
-        tiny.flow("1").run()
+        run_release(tiny.flow("1"))
 
         player.come("ben")
         remark(player, "people/1/r1", "claim", "Say why epsilon is 1 for each column.")
@@ -182,7 +183,7 @@ def test_five_people_take_a_release_from_a_policy_to_its_retraction(
         player.send("form:has(input[name='verdict'][value='remarks'])")
         player.sign()
         revise_release(tiny.site, "people", "1", why="the description says where the towns are")
-        tiny.flow("1").run()
+        run_release(tiny.flow("1"))
 
         for name in ("ben", "cleo"):
             player.come(name)

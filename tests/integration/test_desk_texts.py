@@ -10,6 +10,7 @@ import pytest
 
 from release_pipeline.apps.desk.backend.people import make_token
 from release_pipeline.apps.desk.web.application import WAYS
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.trust.keys import PrivateKey
 from tests.integration.browser import open_browser
 from tests.integration.desks import RELEASE, ROLES, Browser, OpenDesk, Page, fill_path, open_desk, serving_pages
@@ -44,7 +45,7 @@ def desk(keys: dict[str, PrivateKey], tmp_path_factory: pytest.TempPathFactory) 
     tiny = make_trusted_site(tmp_path_factory.mktemp("texts") / "site", keys, columns=columns, about=ABOUT)
     header = [COLUMN if name == "town" else name for name in HEADER]
     tiny.write_rows([{**row, COLUMN: row["town"].replace("north", TOWN)} for row in make_rows()], header=header)
-    tiny.flow().run()
+    run_release(tiny.flow())
     (tiny.home / "policies" / "broken.yaml").write_text(f"policy: {json.dumps(HOSTILE)}\n{json.dumps(COLUMN)}: 1\n")
     found = open_desk(tiny)
     digest = str(tiny.status().candidate_hash)

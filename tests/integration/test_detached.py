@@ -12,15 +12,17 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from release_pipeline import sign, verify
 from release_pipeline.errors import Blocked, ReleasePipelineError
 from release_pipeline.ledger.policies import read_caps
 from release_pipeline.publish.publish import publish
 from release_pipeline.review.bundle import write_bundle
+from release_pipeline.signer.command import main
 from release_pipeline.trust.approvals import approve_policy, check_may_run, import_statement
 from release_pipeline.trust.keys import NotSigned, PrivateKey, read_statement
 from release_pipeline.trust.members import distrust
 from release_pipeline.trust.revocation import accept, name_recovery, recover, sign_proposal
+from release_pipeline.verifier.command import verify_path
+from release_pipeline.verifier.documents import WrongUsage
 from tests.integration.people import RELEASE, copy_site
 from tests.integration.sites import TinySite
 from tests.ssh_keys import hold
@@ -45,9 +47,9 @@ def sign_as(key_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     def sign_it(name: str, bundle: Path, *more: str) -> Path:
         output = place / f"{name}-{len(list(place.iterdir()))}.json"
         given = [str(bundle), "--key", str(key_folder / name)]
-        code = sign.main([*given, "--yes", "-o", str(output), *more])
+        code = main([*given, "--yes", "-o", str(output), *more])
         if code:
-            raise verify.WrongUsage(f"exit code {code}")
+            raise WrongUsage(f"exit code {code}")
         return output
 
     return sign_it
@@ -106,7 +108,7 @@ def test_two_reviews_elsewhere_publish(tiny: TinySite, keys: dict[str, PrivateKe
         assert (first.count, first.new, again.count, again.new) == (count, True, count, False)
     folder = publish(tiny.site, RELEASE, key=keys["robot"])
     officer = keys["olga"].public.fingerprint
-    assert not [found for found in verify.verify_path(folder, officer) if found.level == "FAIL"]
+    assert not [found for found in verify_path(folder, officer) if found.level == "FAIL"]
 
 
 def test_whoever_imports_forges_nothing(
@@ -201,7 +203,7 @@ def test_a_hostile_bundle_is_refused(
 ) -> None:
     """In one line, and nothing is written but what may be."""
     bundle = rewrite(export(tiny, "people/1"), HOSTILE[way])
-    with pytest.raises(verify.WrongUsage):
+    with pytest.raises(WrongUsage):
         sign_as("ben", bundle)
     shown = capsys.readouterr()
     assert shown.out == ""
@@ -224,7 +226,7 @@ def test_a_lie_about_what_was_approved_before_is_seen(
     )
     sign_as("olga", unsigned)
     assert "which NO signature vouches for" in capsys.readouterr().out
-    with pytest.raises(verify.WrongUsage):
+    with pytest.raises(WrongUsage):
         sign_as("olga", rewrite(bundle, lambda files: {**files, "before.json": files["canonical.json"]}))
     for name in ([], None):  # as nobody is called
         sign_as("olga", rewrite(bundle, _rename_before(name)))
@@ -245,20 +247,20 @@ def test_only_the_hash_signs(tiny: TinySite, key_folder: Path, tmp_path: Path, m
     bundle, output = export(tiny, "people/1"), tmp_path / "ben.json"
     given = [str(bundle), "--key", str(key_folder / "ben"), "-o", str(output)]
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
-    assert sign.main(given) == 2
+    assert main(given) == 2
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     for answer in ("", "y", "yes"):
         monkeypatch.setattr("builtins.input", lambda _, answer=answer: answer)
-        assert sign.main(given) == 2
+        assert main(given) == 2
         assert not output.exists()
 
     def end(_: str) -> str:
         raise EOFError
 
     monkeypatch.setattr("builtins.input", end)  # Ctrl-D
-    assert sign.main(given) == 2
+    assert main(given) == 2
     assert not output.exists()
     digest = str(tiny.status().candidate_hash)
     monkeypatch.setattr("builtins.input", lambda _: digest[:8])
-    assert sign.main(given) == 0
+    assert main(given) == 0
     assert json.loads(output.read_text())["hash"] == digest

@@ -53,7 +53,7 @@ class Blocked(importlib.abc.MetaPathFinder):
 sys.path = [sys.argv[1], *(place for place in sys.path if place != {str(ROOT)!r} and place)]
 sys.meta_path.insert(0, Blocked())
 import numpy as np
-import release_pipeline.analyst as analyst, release_pipeline.mechanisms as privacy, release_pipeline.verify as verify
+import release_pipeline.analyst as analyst, release_pipeline.mechanisms as privacy, release_pipeline.verifier as verifier
 from release_pipeline.analyst.facts import ColumnFacts
 
 modules = [name for _, name, _ in pkgutil.walk_packages([sys.argv[1] + "/release_pipeline"], "release_pipeline.")]
@@ -172,9 +172,11 @@ def test_analyst_needs_nothing_of_the_product(tmp_path: Path, wheels: dict[str, 
     assert done.returncode == 0, done.stderr
     shown = json.loads(done.stdout)
     assert shown["file"].startswith(str(folder))
-    assert {"release_pipeline.analyst.laws", "release_pipeline.mechanisms.columns.methods", "release_pipeline.verify"} <= set(
-        shown["modules"]
-    )
+    assert {
+        "release_pipeline.analyst.laws",
+        "release_pipeline.mechanisms.columns.methods",
+        "release_pipeline.verifier.trees",
+    } <= set(shown["modules"])
     assert not {"dagster", "duckdb", "pydantic", "great_expectations", "sklearn", "numba", "pandas"} & set(shown["loaded"])
     assert shown["found"].pop("clusters") == 2
     for low, high in shown["found"].values():

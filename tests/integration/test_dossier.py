@@ -18,13 +18,14 @@ import pytest
 
 from release_pipeline.errors import Blocked
 from release_pipeline.pipeline.opening import revise_release
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.policy import parse_policy
 from release_pipeline.publish.dossier import write_dossier
 from release_pipeline.publish.publish import retract, supersede
 from release_pipeline.publish.verification import verify
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.trust.approvals import approve_policy
-from release_pipeline.verify import verify_path
+from release_pipeline.verifier.command import verify_path
 from tests.integration.publishing import (
     FLIPS,
     Files,
@@ -76,7 +77,7 @@ def audited(keys: Keys, tmp_path_factory: pytest.TempPathFactory) -> Path:
     publish_release(tiny, keys, "1", revision=2)
     supersede(tiny.site, ReleaseId("people", "1"), ReleaseId("people", "1", 2), key=keys["olga"], why="corrected incomes")
     write_dossier(tiny.site, ReleaseId("people", "1"), folder / "superseded.zip")
-    tiny.flow("3").run()
+    run_release(tiny.flow("3"))
     return folder
 
 

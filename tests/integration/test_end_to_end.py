@@ -7,7 +7,7 @@ from pathlib import Path
 from release_pipeline.analyst import read_release
 from release_pipeline.publish.dossier import write_dossier
 from release_pipeline.trust.keys import PrivateKey
-from release_pipeline.verify import verify_path
+from release_pipeline.verifier.command import verify_path
 from tests.integration.people import RELEASE
 from tests.integration.publishing import failures_of
 from tests.integration.sites import TinySite

@@ -14,6 +14,7 @@ from release_pipeline.ledger.account import describe_exposure, describe_ledger, 
 from release_pipeline.operate.backup import restore, write_backup
 from release_pipeline.operate.survivors import accept, read_named
 from release_pipeline.pipeline.opening import revise_release
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.publish.verification import verify
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.trust.approvals import approve_populations
@@ -125,7 +126,7 @@ def test_nobody_knows_who_joined_since_a_lost_release(keys: dict[str, PrivateKey
     shutil.copy(next(tmp_path.glob("site.before*")) / "people.csv", tiny.home)
     accept(tiny.site, key=keys["olga"], named={ReleaseId("people", "2"): {"records": 60}})
     with pytest.raises(Blocked, match="since people/2/r1: it was lost with the site, and with it who was in it"):
-        tiny.flow("1").run()
+        run_release(tiny.flow("1"))
     assert [charge.id.release for charge in tiny.charges()] == ["2"]
     [ledger] = read_ledgers(tiny.site)
     assert any("without people/2/r1: lost with the site" in line for line in describe_exposure(tiny.site, ledger))

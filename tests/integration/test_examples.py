@@ -17,14 +17,15 @@ import dagster as dg
 import numpy as np
 import pytest
 
-from release_pipeline import sign
 from release_pipeline.apps.cli import main
 from release_pipeline.explore import simulating
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.policy.plans import settings
 from release_pipeline.publish.publish import publish
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.trust.approvals import approve_policy, approve_populations
 from release_pipeline.trust.members import trust_key
+from release_pipeline.verifier.joining import join_signer
 from tests.integration.people import PEOPLE, appoint, copy_site, review
 from tests.integration.publishing import Keys, publish_release
 from tests.integration.shells import ROOT, execute, open_shell, read_blocks
@@ -116,7 +117,7 @@ def test_settings_are_tried(tmp_path: Path, keys: Keys, monkeypatch: pytest.Monk
         trust_key(tiny.site, name, role, keys[name].public, key=keys["olga"])
     approve_policy(tiny.site, "visits", key=keys["olga"])
     approve_populations(tiny.site, key=keys["olga"])
-    tiny.flow("2025", "visits").run()
+    run_release(tiny.flow("2025", "visits"))
     release = ReleaseId("visits", "2025")
     review(tiny, dict(keys), "ben", "cleo", release=release)
     publish(tiny.site, release, key=keys["robot"])
@@ -133,7 +134,7 @@ def test_settings_are_tried(tmp_path: Path, keys: Keys, monkeypatch: pytest.Monk
 def test_a_release_is_opened_anew(tmp_path: Path, shell: Mapping[str, str]) -> None:
     """docs/operating.md: the source was corrected after the charge; the revision that the refusal names is charged anew."""
     tiny = make_site(tmp_path / "site")
-    tiny.flow("2").run()
+    run_release(tiny.flow("2"))
     tiny.write_rows(make_rows(seed=1))
     follow(read_blocks("operating.md"), tiny.home, shell)
     assert [charge.id.revision for charge in tiny.charges()] == [1, 2]
@@ -144,7 +145,7 @@ def test_signed_on_a_machine_of_ones_own(
 ) -> None:
     """docs/reviewing.md: a bundle, `sign.py` as one file, the import, and ssh-keygen over what was signed."""
     tiny = copy_site(candidate, tmp_path / "site")
-    (tiny.home / "sign.py").write_text(sign.join_sources())
+    (tiny.home / "sign.py").write_text(join_signer())
     shutil.copy(key_folder / "ben", tiny.home / "ben")
     saying, signing, checking = read_blocks("reviewing.md")
     follow([saying], tiny.home, shell)

@@ -21,6 +21,7 @@ import pytest
 from release_pipeline.apps.cli import main
 from release_pipeline.explore import simulating
 from release_pipeline.ledger.looks import find_looks_before
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.policy import load_policy
 from release_pipeline.rows.checks import round_up
 from release_pipeline.store.registry import ReleaseId
@@ -298,10 +299,10 @@ def test_what_is_called_public_is_noted_and_told_if_it_is_the_source_after_all(t
         assert main([*explore(tiny, "--like", like, "--public", "on the shelf"), "--by", "ana"]) == 0
     assert kinds_of(tiny) == ["public"]
     assert find_looks_before(tiny.events(), ReleaseId("people", "1")) == ()
-    tiny.flow().run()
+    run_release(tiny.flow())
     assert "looks" not in tiny.status().facts
     copy_to(tiny.home / "people.csv", like)
-    tiny.flow("2").run()
+    run_release(tiny.flow("2"))
     [told] = find_looks_before(tiny.events(), ReleaseId("people", "2"))
     assert (told.by, told.on, told.where) == ("ana", "public", "on the shelf")
     assert tiny.status("2").facts["looks"] == 1
@@ -333,7 +334,7 @@ def test_masking_a_source_is_a_look(tiny: TinySite, tmp_path: Path, capsys: pyte
     assert [(look["by"], look["on"]) for look in looks] == [("ana", "mask"), ("ben", "mask"), ("cleo", "mask")]
     assert looks[0]["compared"] == ["masked by idp-cbls, epsilon 2, k 5, with exact scales and errors"]
     assert looks[1]["compared"] == ["masked by idp-cbls, epsilon 2, k 5"]
-    tiny.flow().run()
+    run_release(tiny.flow())
     assert tiny.status().facts["looks"] == 3
     assert "which was masked without an account" in (tiny.folder() / "report.html").read_text()
     (tiny.home / "site.yaml").write_text("looks: forbidden\n")

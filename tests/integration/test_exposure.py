@@ -19,9 +19,13 @@ from release_pipeline.errors import GateFailed
 from release_pipeline.ledger.account import read_ledgers
 from release_pipeline.ledger.exposure import Exposure, read_exposure
 from release_pipeline.operate.overview import describe_status
+from release_pipeline.pipeline.context import StageContext
 from release_pipeline.pipeline.in_place import list_person_keys
+from release_pipeline.pipeline.ingest import ingest
+from release_pipeline.pipeline.microaggregate import microaggregate
 from release_pipeline.pipeline.opening import revise_release
-from release_pipeline.pipeline.release import ReleaseFlow
+from release_pipeline.pipeline.release import run_release
+from release_pipeline.pipeline.validate import validate
 from release_pipeline.policy.plans.loss import Account
 from release_pipeline.store.files import Probe
 from release_pipeline.store.site import Site
@@ -32,11 +36,11 @@ SERIES = '["1", "2", "3"]'
 CANARY = "canary-of-a-person"
 
 
-def charge(flow: ReleaseFlow) -> None:
+def charge(flow: StageContext) -> None:
     """Bring a release as far as its charge and its clusters."""
-    flow.ingest()
-    assert not flow.validate().refusal
-    flow.microaggregate()
+    ingest(flow)
+    assert not validate(flow).refusal
+    microaggregate(flow)
 
 
 def people_rows(people: Iterable[int], release: str = "2") -> list[Row]:
@@ -110,7 +114,7 @@ def test_guard_holds_a_release_before_any_charge(tiny: TinySite, people: Iterabl
     tiny.write_rows(people_rows(people))
     before = tiny.status("1")
     with pytest.raises(GateFailed) as held:
-        tiny.flow("2").run()
+        run_release(tiny.flow("2"))
     assert (held.value.what, held.value.where) == (held_words("people/1/r1", *verbs), "people/2/r1")
     assert [known.id.release for known in tiny.charges()] == ["1"]
     assert tiny.states("2") == ["opened", "blocked"]
@@ -154,7 +158,7 @@ def test_a_release_is_compared_with_every_earlier_one(tiny: TinySite) -> None:
     tiny.write_rows([*people_rows(range(80)), *people_rows(range(62), "3")])
     charge(tiny.flow("2"))
     with pytest.raises(GateFailed) as held:
-        tiny.flow("3").run()
+        run_release(tiny.flow("3"))
     assert held.value.what == held_words("people/1/r1", "joined")
     assert [known.id.release for known in tiny.charges()] == ["1", "2"]
 
@@ -165,7 +169,7 @@ def test_a_release_is_compared_with_later_ones_that_came_first(tiny: TinySite) -
     charge(tiny.flow("3"))
     tiny.write_rows([*people_rows([*range(20), *range(23, 81)]), *people_rows(range(80), "3")])
     with pytest.raises(GateFailed) as held:
-        tiny.flow("2").run()
+        run_release(tiny.flow("2"))
     assert held.value.findings == (
         held_words("people/1/r1", "left"),
         held_words("people/3/r1", "joined"),
@@ -265,16 +269,16 @@ def test_nobody_is_in_the_vault_by_name_after_validation(tmp_path: Path) -> None
     (What was dropped stays in the file's free pages until `prune` writes it anew: test_retention.py.)"""
     tiny = canary_site(tmp_path / "site")
     flow = tiny.flow()
-    flow.ingest()
+    ingest(flow)
     assert tables_with_canary(tiny) == ["raw"]
-    assert not flow.validate().refusal
+    assert not validate(flow).refusal
     assert tables_with_canary(tiny) == []
 
 
 def test_nobody_is_in_any_file_by_name_at_the_end(tmp_path: Path) -> None:
     """Registry, candidate, notes: a finished release has no plain identifier in a table, or outside the vault's database."""
     tiny = canary_site(tmp_path / "site")
-    tiny.flow().run()
+    run_release(tiny.flow())
     assert (tables_with_canary(tiny), files_with_canary(tiny)) == ([], [])
 
 

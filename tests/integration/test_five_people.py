@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.verify import verify_path
+from release_pipeline.verifier.command import verify_path
 from tests.integration.publishing import failures_of
 from tests.integration.shells import PEOPLE, execute, open_shell, read_blocks
 

@@ -20,6 +20,7 @@ from release_pipeline.operate import health
 from release_pipeline.operate.alerts.look import look
 from release_pipeline.operate.health import LEAST_FREE, LONGEST_SILENCE, HealthDocument, check_health
 from release_pipeline.pipeline.opening import open_release
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.store.site import Site
 from tests.integration.people import copy_site
 from tests.integration.sites import GX_WARNINGS, TinySite, make_rows, make_site, spoil
@@ -34,10 +35,10 @@ RULES = "alerts:\n  - {on: [failed], webhook: 'https://a.example'}\n"
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A candidate, a release that is blocked, a run that broke off."""
     tiny = make_site(tmp_path_factory.mktemp("health") / "office", rows=make_rows(releases=("1", "2")))
-    tiny.flow("1").run()
+    run_release(tiny.flow("1"))
     spoil(tiny, "out of domain", make_rows(releases=("2",)))
     with pytest.raises(ReleasePipelineError):
-        tiny.flow("2").run()
+        run_release(tiny.flow("2"))
     open_release(tiny.site, "people", "2").record_failed("it failed.", run="abc")
     return tiny.home
 

@@ -11,6 +11,7 @@ import pytest
 
 from release_pipeline.apps.cli.program import main
 from release_pipeline.pipeline.opening import revise_release
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.pipeline.vaults import find_people_faults
 from release_pipeline.publish.verification import verify
 from release_pipeline.store.ledger import VaultDamaged
@@ -54,7 +55,7 @@ def test_a_lost_vault_stops_a_run_and_is_told(tiny: TinySite, damage: Callable[[
     left = file.read_bytes() if file.exists() else None
     assert any("vault/folk.duckdb" in words for words in failures_of(verify(tiny.home)))
     with pytest.raises(Exception) as refused:
-        tiny.flow("2").run()
+        run_release(tiny.flow("2"))
     assert "folk.duckdb" in str(refused.value)
     if damage in (_delete, _cut, _empty):
         assert isinstance(refused.value, VaultDamaged)
@@ -65,7 +66,7 @@ def test_a_lost_vault_stops_a_run_and_is_told(tiny: TinySite, damage: Callable[[
 def test_a_missing_key_is_not_made_anew(tiny: TinySite) -> None:
     shutil.rmtree(tiny.site.vault)
     with pytest.raises(VaultDamaged, match="key is missing"):
-        tiny.flow("2").run()
+        run_release(tiny.flow("2"))
     assert not (tiny.site.vault / "key").exists()
 
 
@@ -100,9 +101,9 @@ def test_who_was_in_a_release_is_under_a_seal(tiny: TinySite, change: str) -> No
 
 def test_the_seal_follows_every_release_and_outlives_its_room(tiny: TinySite) -> None:
     """A second release and its revision leave it whole, and so does pruning; without it, or with another, nothing goes on."""
-    tiny.flow("2").run()
+    run_release(tiny.flow("2"))
     revise_release(tiny.site, "people", "2", why="once more")
-    tiny.flow("2").run()
+    run_release(tiny.flow("2"))
     assert failures_of(verify(tiny.home, deep=True)) == []
     revise_release(tiny.site, "people", "2", why="and again")
     file = tiny.site.vault / "folk.duckdb"
@@ -114,12 +115,12 @@ def test_the_seal_follows_every_release_and_outlives_its_room(tiny: TinySite) ->
     words = "the note of who was in which release is not what was written"
     assert f"vault/folk.duckdb: {words}" in failures_of(verify(tiny.home))
     with pytest.raises(VaultDamaged, match=words):
-        tiny.flow("2").run()
+        run_release(tiny.flow("2"))
     with duckdb.connect(str(file)) as vault:
         vault.execute("DELETE FROM people_notes")
     assert "vault/folk.duckdb: the note of who was in which release is missing" in failures_of(verify(tiny.home))
     with pytest.raises(VaultDamaged, match="which releases were charged is not what was written"):
-        tiny.flow("2").run()
+        run_release(tiny.flow("2"))
 
 
 def test_a_witnessed_head_is_asked_for(tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

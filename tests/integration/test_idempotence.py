@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,17 @@ import pytest
 from release_pipeline.errors import Blocked, OverCap, ReleasePipelineError, SecretLost, WrongUsage
 from release_pipeline.ledger.account import read_ledgers
 from release_pipeline.mechanisms.noise import SECRET_BYTES
-from release_pipeline.pipeline import release as flow_release
+from release_pipeline.pipeline import validate as validate_stage
+from release_pipeline.pipeline.candidate import freeze_candidate
+from release_pipeline.pipeline.context import StageContext
+from release_pipeline.pipeline.ingest import ingest
+from release_pipeline.pipeline.mask import mask
+from release_pipeline.pipeline.microaggregate import microaggregate
 from release_pipeline.pipeline.opening import open_release, revise_release
-from release_pipeline.pipeline.release import ReleaseFlow
+from release_pipeline.pipeline.release import STAGES, run_release
 from release_pipeline.pipeline.reservation import Reservation, reserve
+from release_pipeline.pipeline.suppress import suppress
+from release_pipeline.pipeline.validate import validate
 from release_pipeline.rows.checks import Check
 from release_pipeline.rows.validate import judge_suite
 from release_pipeline.store.files import PLAIN, Probe
@@ -42,7 +50,7 @@ def stop(boundary: str | None, secret: bytes = SECRET) -> Probe:
     return Probe(reached=passed, new_secret=lambda: secret)
 
 
-def flow_of(tiny: TinySite, release: str = "1", *, at: str | None = None, secret: bytes = SECRET) -> ReleaseFlow:
+def flow_of(tiny: TinySite, release: str = "1", *, at: str | None = None, secret: bytes = SECRET) -> StageContext:
     """The flow of a release, with this secret, that ends at this boundary."""
     return open_release(tiny.site, "people", release, probe=stop(at, secret))
 
@@ -50,12 +58,12 @@ def flow_of(tiny: TinySite, release: str = "1", *, at: str | None = None, secret
 def run_until(tiny: TinySite, boundary: str, secret: bytes = SECRET) -> None:
     """Release 1, up to this boundary."""
     with pytest.raises(KeyboardInterrupt):
-        flow_of(tiny, at=boundary, secret=secret).run()
+        run_release(flow_of(tiny, at=boundary, secret=secret))
 
 
 def finish(tiny: TinySite) -> str:
     """Run release 1 to its candidate; another secret would be given to it, if it still asked for one."""
-    return flow_of(tiny, secret=OTHER).run().facts["candidate_hash"]
+    return run_release(flow_of(tiny, secret=OTHER)).facts["candidate_hash"]
 
 
 def copy_of(tiny: TinySite, home: Path) -> TinySite:
@@ -146,7 +154,7 @@ def test_source_changed_before_the_draw(begun: TinySite, bits: str) -> None:
     """Refused, naming the revision and the command that opens it; with the source restored, the bits that it would have had."""
     begun.write_rows(make_rows(seed=1))
     with pytest.raises(Blocked, match=rf"charged for other data; its secret must not mask these.*{R2}"):
-        flow_of(begun).run()
+        run_release(flow_of(begun))
     assert "masked" not in begun.tables()
     assert candidate_of(begun) == {}
     assert "people/1/r2" in begun.status().reason
@@ -162,7 +170,7 @@ def test_one_cell_or_the_order_changed_before_the_draw(begun: TinySite) -> None:
     for changed in ([rows[0] | {"town": "south"}, *rows[1:]], rows[::-1]):
         begun.write_rows(changed)
         with pytest.raises(Blocked, match=R2):
-            flow_of(begun).run()
+            run_release(flow_of(begun))
 
 
 def test_source_changed_after_the_draw(drawn: TinySite, bits: str) -> None:
@@ -170,7 +178,7 @@ def test_source_changed_after_the_draw(drawn: TinySite, bits: str) -> None:
     before, events = candidate_of(drawn), len(drawn.events())
     drawn.write_rows(make_rows(seed=1))
     with pytest.raises(Blocked, match=rf"noise was already drawn.*{R2}"):
-        flow_of(drawn).run()
+        run_release(flow_of(drawn))
     assert (candidate_of(drawn), drawn.status().state, len(drawn.events())) == (before, "candidate", events)
     drawn.write_rows(make_rows())
     assert finish(drawn) == bits
@@ -190,7 +198,7 @@ def test_policy_edited_before_the_draw(begun: TinySite, bits: str, edit: str) ->
         populations.write(f"others: {{cap: {{epsilon: 10, {IDP}}}}}\n")
     begun.write_policy(**EDITS[edit])
     with pytest.raises(Blocked, match=rf"charged under another policy.*Restore that policy.*{R2}"):
-        flow_of(begun).run()
+        run_release(flow_of(begun))
     assert not any("masked" in begun.tables(population=name) for name in ("folk", EDITS[edit].get("population", "folk")))
     begun.write_policy()
     assert finish(begun) == bits
@@ -202,7 +210,7 @@ def test_policy_edited_after_the_draw(drawn: TinySite, bits: str) -> None:
     before = candidate_of(drawn)
     drawn.write_policy(protect=CHEAPER)
     with pytest.raises(Blocked, match=rf"noise was already drawn.*{R2}"):
-        flow_of(drawn).run()
+        run_release(flow_of(drawn))
     assert (candidate_of(drawn), drawn.status().state) == (before, "candidate")
     drawn.write_policy()
     assert finish(drawn) == bits
@@ -227,7 +235,7 @@ def test_secret_not_the_same_before_the_draw(begun: TinySite, bits: str, how: st
     if how == "swapped":
         secret_of(begun).write_bytes(OTHER)
     words = "is lost" if how == "deleted" else "is not the one that was made for it"
-    for step in (flow_of(begun).run, flow_of(begun).microaggregate, flow_of(begun).mask):
+    for step in (partial(run_release, flow_of(begun)), partial(microaggregate, flow_of(begun)), partial(mask, flow_of(begun))):
         with pytest.raises(SecretLost, match=rf"{words}.*{R2}"):
             step()
     assert "masked" not in begun.tables()
@@ -241,7 +249,7 @@ def test_secret_laid_there_by_somebody(fresh: TinySite, bits: str) -> None:
     """Not used, not even when an attempt was stopped between the charge and its secret: the bits are those of our own."""
     run_until(fresh, "the loss is charged")
     secret_of(fresh).write_bytes(OTHER)
-    assert flow_of(fresh).run().facts["candidate_hash"] == bits
+    assert run_release(flow_of(fresh)).facts["candidate_hash"] == bits
 
 
 @pytest.mark.parametrize("what", ["the whole vault", "the population's file"])
@@ -255,7 +263,7 @@ def test_vault_put_back_from_before_the_draw(started: TinySite, drawn: TinySite,
         shutil.copy2(started.site.vault / "folk.duckdb", drawn.site.vault / "folk.duckdb")
         shutil.copy2(secret_of(started), secret_of(drawn))
     assert secret_of(drawn).exists()
-    for step in (flow_of(drawn).run, flow_of(drawn).microaggregate, flow_of(drawn).mask):
+    for step in (partial(run_release, flow_of(drawn)), partial(microaggregate, flow_of(drawn)), partial(mask, flow_of(drawn))):
         with pytest.raises(Blocked, match=rf"noise of this release was drawn, and the vault has no record.*{R2}"):
             step()
     assert "masked" not in drawn.tables()
@@ -273,7 +281,7 @@ def test_masked_table_edited(fresh: TinySite, edit: str) -> None:
     """Found out before anything is made of it, whether or not the draw was noted: no candidate."""
     run_until(fresh, "the masked table is committed" if edit == "a number" else "the secret is forgotten")
     edit_vault(fresh, EDITED[edit])
-    for step in (flow_of(fresh).suppress, flow_of(fresh).run):
+    for step in (partial(suppress, flow_of(fresh)), partial(run_release, flow_of(fresh))):
         with pytest.raises(Blocked, match=rf"masked in the vault is not what was written.*{R2}"):
             step()
     assert candidate_of(fresh) == {}
@@ -285,10 +293,10 @@ BEFORE = {
     "notes": 'UPDATE notes SET note = replace(note, \'"epsilon":"1"\', \'"epsilon":"9"\') WHERE stage = \'microaggregated\'',
 }
 AFTERWARDS = {
-    "mask": ("the clusters are committed", "records"),
-    "suppress": ("the secret is forgotten", "masked"),
-    "audit": ("suppressed", "records"),
-    "freeze": ("audited", "masked"),  # of which nothing was suppressed
+    "masked": ("the clusters are committed", "records"),
+    "suppressed": ("the secret is forgotten", "masked"),
+    "audited": ("suppressed", "records"),
+    "candidate": ("audited", "masked"),  # of which nothing was suppressed
 }
 
 
@@ -299,7 +307,7 @@ def test_what_a_stage_reads_is_what_was_written(fresh: TinySite, stage: str) -> 
     run_until(fresh, boundary)
     edit_vault(fresh, f"UPDATE {table} SET town = CASE town WHEN 'north' THEN 'south' ELSE 'north' END WHERE rowid = 0")  # noqa: S608
     with pytest.raises(Blocked, match=rf"the table {table} in the vault is not what was written.*{R2}"):
-        getattr(flow_of(fresh), stage)()
+        STAGES[stage](flow_of(fresh))
     assert candidate_of(fresh) == {}
 
 
@@ -316,29 +324,29 @@ def edit_while_judged(monkeypatch: pytest.MonkeyPatch, tiny: TinySite, text: str
         edit_vault(tiny, text)
         return judge_suite(*arguments, **options)
 
-    monkeypatch.setattr(flow_release, "judge_suite", judge)
+    monkeypatch.setattr(validate_stage, "judge_suite", judge)
 
 
 @pytest.mark.parametrize("edit", WHILE_JUDGED)
 def test_raw_records_edited_while_they_are_judged(fresh: TinySite, edit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Persons are read once more: others are found out, and fewer, whatever is put beside or in the place of the table."""
     flow = flow_of(fresh)
-    flow.ingest()
+    ingest(flow)
     edit_while_judged(monkeypatch, fresh, WHILE_JUDGED[edit])
     with pytest.raises(ReleasePipelineError, match=r"the table '?raw'? (in the vault is not what was written|is in .* twice)"):
-        flow.validate()
+        validate(flow)
     assert "people" not in fresh.tables()
 
 
 def test_what_was_judged_is_not_read_again(fresh: TinySite, bits: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another raw income changes nothing: what was typed is what was judged."""
     flow = flow_of(fresh)
-    flow.ingest()
+    ingest(flow)
     edit_while_judged(monkeypatch, fresh, "UPDATE raw SET income = income || '0' WHERE rowid = 0")
-    flow.validate()
-    for stage in (flow.microaggregate, flow.mask, flow.suppress, flow.audit):
-        stage()
-    assert flow.freeze().facts["candidate_hash"] == candidate_of(fresh)["SHA256SUMS"] == bits
+    validate(flow)
+    for name in ("microaggregated", "masked", "suppressed", "audited"):
+        STAGES[name](flow)
+    assert freeze_candidate(flow).facts["candidate_hash"] == candidate_of(fresh)["SHA256SUMS"] == bits
 
 
 @pytest.mark.parametrize("table", BEFORE)
@@ -346,7 +354,7 @@ def test_vault_edited_before_the_draw(begun: TinySite, table: str) -> None:
     """What the noise would be drawn from is what was stored, or nothing is drawn: no smaller scale, and no other record."""
     edit_vault(begun, BEFORE[table])
     with pytest.raises(Blocked, match=rf"{table[:4]}.* in the vault is not what was written.*{R2}"):
-        flow_of(begun).mask()
+        mask(flow_of(begun))
     assert "masked" not in begun.tables()
 
 
@@ -364,17 +372,17 @@ def test_no_other_record_is_masked_than_was_charged(tmp_path: Path) -> None:
     assert not tiny.tables().keys() & {"membership", "statistics"}
     edit_vault(tiny, "UPDATE records SET income = income + 1 WHERE rowid = 0")
     with pytest.raises(Blocked, match=rf"records in the vault is not what was written.*{R2}"):
-        flow_of(tiny).mask()
+        mask(flow_of(tiny))
     assert "masked" not in tiny.tables()
 
 
 def test_masked_table_of_another_draw(fresh: TinySite, drawn: TinySite, bits: str) -> None:
     """A vault where the same release was drawn with another secret, under the same key, is not the one of this registry."""
-    assert flow_of(fresh, secret=OTHER).run().facts["candidate_hash"] != bits
+    assert run_release(flow_of(fresh, secret=OTHER)).facts["candidate_hash"] != bits
     before = candidate_of(drawn)
     shutil.copy2(fresh.site.vault / "folk.duckdb", drawn.site.vault / "folk.duckdb")
     with pytest.raises(Blocked, match="another masked table than the one that the registry noted"):
-        flow_of(drawn).run()
+        run_release(flow_of(drawn))
     assert candidate_of(drawn) == before
 
 
@@ -391,7 +399,7 @@ def test_revision_of_a_drawn_release(drawn: TinySite, bits: str) -> None:
     assert charged(drawn) == ONCE, "opening it charges nothing yet"
     flow = flow_of(drawn, secret=SECRET)
     assert str(flow.id) == "people/1/r2"
-    assert flow.run().facts["candidate_hash"] != bits
+    assert run_release(flow).facts["candidate_hash"] != bits
     assert charged(drawn) == [*ONCE, "people/1/r2"]
     assert candidate_of(drawn) == before
     assert candidate_of(drawn, 2).keys() == before.keys()
@@ -409,11 +417,11 @@ def test_revision_gives_an_undrawn_one_up(begun: TinySite) -> None:
     for left in (None, secret):
         if left is not None:
             secret_of(begun).write_bytes(left)
-        for step in (flow.run, flow.microaggregate, flow.mask):
+        for step in (partial(run_release, flow), partial(microaggregate, flow), partial(mask, flow)):
             with pytest.raises(Blocked, match="it was given up for people/1/r2"):
                 step()
     assert "masked" not in begun.tables()
-    flow_of(begun, secret=OTHER).run()
+    run_release(flow_of(begun, secret=OTHER))
     assert charged(begun) == [*ONCE, "people/1/r2"]
     assert read_ledgers(begun.site)[0].account.spent == "6"
     assert begun.states().count("drawn") == 0
@@ -439,9 +447,9 @@ def test_revision_is_not_opened_twice_without_a_charge(begun: TinySite) -> None:
         revise_release(begun.site, "people", "1/r1", why="a test")
     assert begun.events() == events
     with pytest.raises(KeyboardInterrupt):
-        flow_of(begun, at="the loss is charged").run()
+        run_release(flow_of(begun, at="the loss is charged"))
     assert str(revise(begun)) == "people/1/r3"
-    flow_of(begun, secret=OTHER).run()
+    run_release(flow_of(begun, secret=OTHER))
     assert charged(begun) == [*ONCE, "people/1/r2", "people/1/r3"]
     assert list((begun.site.vault / "secrets").iterdir()) == []
 

@@ -14,8 +14,12 @@ import pytest
 
 from release_pipeline.errors import Blocked, DataRefused, SourceError
 from release_pipeline.pipeline import in_place
+from release_pipeline.pipeline.context import StageContext
+from release_pipeline.pipeline.ingest import ingest
+from release_pipeline.pipeline.mask import mask
+from release_pipeline.pipeline.microaggregate import microaggregate
 from release_pipeline.pipeline.opening import open_release
-from release_pipeline.pipeline.release import ReleaseFlow
+from release_pipeline.pipeline.release import STAGES, run_release
 from release_pipeline.store.files import Probe
 from release_pipeline.store.in_place import RelationInPlace
 from release_pipeline.store.vault import Engine
@@ -23,7 +27,6 @@ from tests.integration.sites import TinySite
 from tests.integration.test_whole_table import COLUMNS, PARTS, SECRET, make_people, site_of
 from tests.leaks import find_canaries
 
-STAGES = ("ingest", "validate", "microaggregate", "mask", "suppress", "audit", "freeze")
 PARQUET = "{path: people.parquet, release_column: year}"
 
 
@@ -54,16 +57,16 @@ def deliver(tiny: TinySite, **changed: Any) -> None:
 
 def go(tiny: TinySite, stages: int = len(STAGES)) -> dict[str, Any]:
     """Run so many stages, each opened anew; gives the tables of the vault."""
-    for stage in STAGES[:stages]:
-        getattr(open_release(tiny.site, "people", "1", probe=Probe(new_secret=lambda: SECRET)), stage)()
-    with tiny.flow()._workspace() as workspace:
+    for stage in list(STAGES.values())[:stages]:
+        stage(open_release(tiny.site, "people", "1", probe=Probe(new_secret=lambda: SECRET)))
+    with tiny.flow().open_workspace() as workspace:
         return {name: workspace.read(name).to_pydict() for name in workspace.tables()}
 
 
 @pytest.fixture
 def same_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise that depends on the secret alone, not on path and hashes."""
-    monkeypatch.setattr(ReleaseFlow, "_context", lambda *_: ("a test",))
+    monkeypatch.setattr(StageContext, "noise_context", lambda *_: ("a test",))
 
 
 @pytest.mark.parametrize("source", [PARQUET, "{path: people.duckdb, table: folk, release_column: year}"])
@@ -92,7 +95,7 @@ def test_one_record_changed_between_two_stages_is_refused(tmp_path: Path) -> Non
     go(tiny, 2)
     deliver(tiny, income=1000.0)
     with pytest.raises(Blocked, match="the source has other records now"):
-        tiny.flow().microaggregate()
+        microaggregate(tiny.flow())
     assert tiny.charges() == []
     deliver(tiny)
     go(tiny, 3)
@@ -100,7 +103,7 @@ def test_one_record_changed_between_two_stages_is_refused(tmp_path: Path) -> Non
     people.loc[[0, 1], "income"] = people.loc[[1, 0], "income"].to_numpy()
     people.to_parquet(tiny.home / "people.parquet", index=False)
     with pytest.raises(Blocked, match="the source has other records now"):
-        tiny.flow().mask()
+        mask(tiny.flow())
     deliver(tiny)
     go(tiny)
 
@@ -109,12 +112,12 @@ def test_a_change_while_tables_are_counted_stops_the_run(tmp_path: Path, monkeyp
     """Where the sum over all records did not see it, the margins of the tables do; nothing is drawn."""
     tiny = make(tmp_path / "site")
     go(tiny, 3)
-    with tiny.flow()._workspace() as workspace:
+    with tiny.flow().open_workspace() as workspace:
         snapshot = (workspace.checkpoint("validated") or {})["snapshot"]
     deliver(tiny, income=1000.0)
     monkeypatch.setattr("release_pipeline.store.in_place.RelationInPlace.snapshot", lambda _: snapshot)
     with pytest.raises(SourceError, match="changed while they were counted"):
-        tiny.flow().mask()
+        mask(tiny.flow())
     assert tiny.status().drawn is None
 
 
@@ -139,7 +142,7 @@ def test_what_is_refused_of_a_copy_is_refused_in_place(
         if copies:
             monkeypatch.setattr(in_place, "find_place", lambda *_: None)
         with pytest.raises(DataRefused) as caught:
-            tiny.flow().run()
+            run_release(tiny.flow())
         said.append(caught.value.findings)
         assert not find_canaries({"message": str(caught.value).encode()}, ["4000.0000", "p0001p0001"])
     assert said[0] == said[1] != ()
@@ -147,11 +150,11 @@ def test_what_is_refused_of_a_copy_is_refused_in_place(
 
 def test_of_many_records_a_sample_is_attacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the evidence says of how many."""
-    for module in ("flow.in_place", "stages.audit", "stages.audit_synthetic"):
+    for module in ("pipeline.in_place", "audit.audit"):
         monkeypatch.setattr(f"release_pipeline.{module}.ATTACKED_SAMPLE", 250)
     tiny = make(tmp_path / "site")
     go(tiny)
-    with tiny.flow()._workspace() as workspace:
+    with tiny.flow().open_workspace() as workspace:
         audited = workspace.checkpoint("audited")
     assert audited is not None
     assert audited["internal"]["attacked_sample"] == {"tried": 250, "among": 600}
@@ -176,9 +179,9 @@ def test_a_cursor_of_a_reader_does_not_keep_the_vault(tmp_path: Path) -> None:
     assert "cells_3" in go(tiny, 3)
 
 
-def _fail_while_reading(flow: ReleaseFlow) -> None:
-    with flow._workspace() as workspace:
-        place = workspace.open_in_place(flow._source(), {"income": "income"}, None, Engine("auto", None, ("income",)))
+def _fail_while_reading(flow: StageContext) -> None:
+    with flow.open_workspace() as workspace:
+        place = workspace.open_in_place(flow.open_source(), {"income": "income"}, None, Engine("auto", None, ("income",)))
         assert place is not None
         next(iter(place.read_column("income")))
         raise RuntimeError("a test")
@@ -198,7 +201,7 @@ def test_entries_that_change_places_while_tables_are_counted_are_refused(tmp_pat
 
     monkeypatch.setattr(RelationInPlace, "reduce", exchange)
     with pytest.raises(Blocked, match="the source has other records now"):
-        tiny.flow().mask()
+        mask(tiny.flow())
     assert tiny.status().drawn is None
 
 
@@ -226,4 +229,4 @@ def test_a_source_that_changes_while_cells_are_counted_is_refused(tmp_path: Path
 
     monkeypatch.setattr(RelationInPlace, "read_column", read_later)
     with pytest.raises(SourceError, match="changed while it was read"):
-        tiny.flow().ingest()
+        ingest(tiny.flow())

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from release_pipeline.errors import Blocked, SourceError
 from release_pipeline.mechanisms.basis.counting import GroupsOfEntries, TablePlan, plan_tables
 from release_pipeline.mechanisms.whole_table.design import cover_pairs
+from release_pipeline.pipeline.microaggregate import microaggregate
 from release_pipeline.rows.batches import CountTables, NumberCells, TextCells, tally_batches, unpack
 from release_pipeline.rows.counted import CountedInPlace, DeliveredCells
 from release_pipeline.store.in_place import COUNTED, TIMES, RecordsInPlace, RelationInPlace
@@ -491,7 +492,7 @@ def test_a_release_is_the_one_of_a_copy(
     go(later, 2)
     change(server, "INSERT INTO folk SELECT * FROM folk LIMIT 1")
     with pytest.raises(Blocked, match="the source has other records now"):
-        later.flow().microaggregate()
+        microaggregate(later.flow())
 
 
 def test_a_server_that_logs_parameters_gets_no_cell(server: str) -> None:  # noqa: F811

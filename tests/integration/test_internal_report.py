@@ -13,6 +13,7 @@ from release_pipeline.errors import Blocked, GateFailed
 from release_pipeline.formats.evidence import read_evidence
 from release_pipeline.formats.internal_view import InternalView
 from release_pipeline.mechanisms.catalogue.spec import SCALES_FIXED
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.policy import load_policy
 from release_pipeline.policy.file.model import Policy
 from release_pipeline.policy.plans.plan import describe_plan, make_plan, state_claim
@@ -48,7 +49,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> TinySite:
         audit="{predict: {income: {above: 500}}}",
     )
     for release in ("1", "2"):
-        tiny.flow(release).run()
+        run_release(tiny.flow(release))
     return tiny
 
 
@@ -89,7 +90,7 @@ def test_a_gate_on_the_expected_error_leaves_a_picture_and_no_charge(tmp_path: P
     """The page shows figure and limit; the refusal names the page and no figure; a policy that passes removes it."""
     tiny = make_site(tmp_path / "site", gates="{min_rows: 20, expected_error: {income: 0.000001, rent: 100}}")
     with pytest.raises(GateFailed) as caught:
-        tiny.flow().run()
+        run_release(tiny.flow())
     page = tiny.site.vault / "refused" / "people~1~r1.html"
     assert "vault/refused/people~1~r1.html" in caught.value.in_full
     text = page.read_text(encoding="utf-8")
@@ -101,7 +102,7 @@ def test_a_gate_on_the_expected_error_leaves_a_picture_and_no_charge(tmp_path: P
     assert not FORBIDDEN.search(text)
     assert (tiny.status().state, tiny.charges()) == ("blocked", [])
     tiny.write_policy(gates="{min_rows: 20, expected_error: {income: 100}}")
-    tiny.flow().run()
+    run_release(tiny.flow())
     assert not list(page.parent.iterdir())
 
 
@@ -110,7 +111,7 @@ def test_a_gate_on_the_released_table_blocks_after_the_charge(tmp_path: Path) ->
     tiny = make_site(tmp_path / "site", gates="{min_rows: 20, anonymity_k: 11}")
     for _ in range(2):
         with pytest.raises(Blocked) as caught:
-            tiny.flow().run()
+            run_release(tiny.flow())
         assert "a limit on the groups of the released table is not met" in caught.value.in_full
         assert "The release is charged" in caught.value.in_full
         assert "under the limit" not in caught.value.in_full

@@ -16,9 +16,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-import release_pipeline.verify
 from release_pipeline.apps.cli import main
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.publish.dossier import write_dossier
+from release_pipeline.verifier.joining import join_verifier
 from tests.integration.people import RELEASE, copy_site
 from tests.integration.publishing import Keys
 from tests.integration.sites import GX_WARNINGS, SPOILED, TinySite, make_rows, make_site, spoil
@@ -140,7 +141,7 @@ def test_status_keeps_epsilon_exact_and_counts_records(tmp_path: Path, capsys: p
     protect = "{method: laplace, epsilon: 123456.123456789}"
     cap = "epsilon: 999999, definition: dp, scope: column"
     tiny = make_site(tmp_path / "site", protect=protect, cap=cap, person="{column: person, records_per_release: 3}")
-    tiny.flow().run()
+    run_release(tiny.flow())
     content = tell(capsys, "status", "--home", tiny.home)["releases"][0]["epsilon"]
     assert content == {
         "total": "370368.370370367",
@@ -274,7 +275,7 @@ def test_verify_says_what_it_checked(published: Path, keys: Keys, tmp_path: Path
 def test_the_verifier_alone_prints_the_same(published: Path, tmp_path: Path, what: str) -> None:
     """With Python and its one file, nothing else on the path: the same document, the same exit code."""
     file, path = tmp_path / "verify.py", published / "releases" / "people" / "1" / "r1"
-    file.write_bytes(Path(release_pipeline.verify.__file__).read_bytes())
+    file.write_bytes(join_verifier().encode())
     given = str(path if what == "a package" else tmp_path / "gone")
     alone = subprocess.run([sys.executable, "-I", "-S", file, given, "--json"], capture_output=True, text=True, check=False)
     ours = subprocess.run(

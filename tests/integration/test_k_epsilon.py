@@ -19,6 +19,7 @@ from release_pipeline.errors import Blocked, DataRefused, GateFailed, PolicyInva
 from release_pipeline.masking.classes import ClassStrategy
 from release_pipeline.mechanisms.noise import SECRET_BYTES
 from release_pipeline.pipeline.opening import open_release
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.publish.publish import publish
 from release_pipeline.store.files import Probe
 from release_pipeline.trust.approvals import approve_candidate, approve_policy, approve_populations
@@ -100,7 +101,7 @@ def mondrian_site(home: Path, rows: Sequence[Row] | None = None, **parts: str) -
 def run(tiny: TinySite, release: str = "1", **probe: Any) -> dict[str, Any]:
     """The facts of the candidate, its noise drawn with a secret that the test knows."""
     chosen = Probe(new_secret=lambda: SECRET, **probe)
-    return open_release(tiny.site, "people", release, probe=chosen).run().facts
+    return run_release(open_release(tiny.site, "people", release, probe=chosen)).facts
 
 
 def released_of(tiny: TinySite, release: str = "1") -> pd.DataFrame:

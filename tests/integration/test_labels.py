@@ -20,6 +20,8 @@ import pytest
 from release_pipeline.analyst import Release, read_release
 from release_pipeline.errors import InvalidArgument, WrongUsage
 from release_pipeline.explore.draft import draft_policy
+from release_pipeline.pipeline.candidate import freeze_candidate
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.publish.publish import publish
 from release_pipeline.publish.verification import verify
 from release_pipeline.store.registry import ReleaseId
@@ -125,11 +127,11 @@ def released(keys: Keys, tmp_path_factory: pytest.TempPathFactory) -> Released:
     tiny = make_trusted_site(home / "site", keys, rows=[], columns=columns, **PARTS)
     write_survey_file(tiny.home / "survey.dta")
     name, refused = ReleaseId("people", "once", 1), dict[str, str]()
-    refused["run"] = refusal_without_library(lambda: tiny.flow("once").run())
+    refused["run"] = refusal_without_library(lambda: run_release(tiny.flow("once")))
     charged = len(tiny.charges())
-    tiny.flow("once").run()
+    run_release(tiny.flow("once"))
     hashes = [tiny.status("once").candidate_hash]
-    hashes.append(tiny.flow("once").freeze().version)
+    hashes.append(freeze_candidate(tiny.flow("once")).version)
     review(tiny, dict(keys), "ben", "cleo", release=name)
     refused["publish"] = refusal_without_library(lambda: publish(tiny.site, name, key=keys["robot"]))
     return Released(tiny, publish(tiny.site, name, key=keys["robot"]), tuple(hashes), refused, charged)

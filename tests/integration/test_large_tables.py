@@ -10,6 +10,7 @@ import pytest
 
 from release_pipeline.mechanisms.noise import SECRET_BYTES
 from release_pipeline.pipeline.opening import open_release
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.store.files import Probe
 from tests.integration.sites import Row, TinySite, make_rows, make_site
 
@@ -30,7 +31,7 @@ def make(home: Path) -> TinySite:
 
 def run(tiny: TinySite) -> dict[str, Any]:
     """The files of the candidate, but what is drawn or sealed with a key that each site has for itself."""
-    open_release(tiny.site, "people", "1", probe=Probe(new_secret=lambda: SECRET)).run()
+    run_release(open_release(tiny.site, "people", "1", probe=Probe(new_secret=lambda: SECRET)))
     found: dict[str, Any] = {
         file.name: file.read_bytes() for file in tiny.folder().iterdir() if file.suffix in (".csv", ".parquet")
     }

@@ -11,6 +11,7 @@ import pytest
 
 from release_pipeline.errors import GateFailed
 from release_pipeline.formats.evidence import load_evidence
+from release_pipeline.pipeline.release import run_release
 from tests.integration.sites import TinySite, make_rows, make_site
 
 pytestmark = pytest.mark.slow
@@ -21,7 +22,7 @@ NAME = "linkage by all released columns"
 def refuse(tiny: TinySite, policy: str = "people") -> tuple[GateFailed, dict[str, Any]]:
     """The refusal of a run, and what is in the vault of it."""
     with pytest.raises(GateFailed) as refused:
-        tiny.flow(None if tiny.site.policy(policy).releases == "once" else "1", policy).run()
+        run_release(tiny.flow(None if tiny.site.policy(policy).releases == "once" else "1", policy))
     [file] = (tiny.site.vault / "refused").glob(f"*{policy}*.json")
     return refused.value, json.loads(file.read_text())
 
@@ -39,7 +40,7 @@ def test_a_release_just_passes_and_just_does_not(tmp_path: Path) -> None:
     assert 0 < first < 1
     assert refuse(tiny)[1] == figures
     tiny.write_policy(protect=IDP, gates="{min_rows: 20, linkage: 100%}")
-    tiny.flow().run()
+    run_release(tiny.flow())
     [gate] = [gate for gate in load_evidence(tiny.folder()).gates if gate.name == NAME]
     assert gate.value is not None
     highest = gate.value
@@ -51,7 +52,7 @@ def test_a_release_just_passes_and_just_does_not(tmp_path: Path) -> None:
     other.fix_key(bytes(32))
     refuse(other)
     other.write_policy(protect=IDP, gates=f"{{min_rows: 20, linkage: {as_percent(highest, ROUND_CEILING)}}}")
-    other.flow().run()
+    run_release(other.flow())
     assert not list((other.site.vault / "refused").glob("*"))
     assert [gate.value for gate in load_evidence(other.folder()).gates if gate.name == NAME] == [highest]
 
@@ -60,7 +61,7 @@ def test_what_is_judged_is_not_the_noise_that_is_released(tmp_path: Path) -> Non
     """The figure of the release is another one, and is on the page without a limit."""
     tiny = make_site(tmp_path / "site", rows=make_rows(200), protect=IDP, gates="{min_rows: 20, linkage: 100%}")
     tiny.fix_key(bytes(32))
-    tiny.flow().run()
+    run_release(tiny.flow())
     evidence = load_evidence(tiny.folder())
     found = evidence.read_audit()
     assert found.record_linkage is not None

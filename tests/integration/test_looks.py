@@ -14,7 +14,8 @@ from release_pipeline.errors import Blocked, DataRefused
 from release_pipeline.ledger.looks import Look, find_looks, note_look
 from release_pipeline.operate.backup import restore, write_backup
 from release_pipeline.operate.survivors import accept
-from release_pipeline.pipeline.release import StageResult
+from release_pipeline.pipeline.context import StageResult
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.publish import publish as publishing
 from release_pipeline.publish.verification import verify
 from release_pipeline.sentences import PUBLIC, REVIEWERS
@@ -41,9 +42,9 @@ def looked(keys: dict[str, PrivateKey], tmp_path_factory: pytest.TempPathFactory
     look(tiny, BEFORE, by="<b>ana</b>")
     spoil(tiny, "out of domain")
     with pytest.raises(DataRefused):
-        tiny.flow().run()
+        run_release(tiny.flow())
     tiny.write_rows(make_rows())
-    tiny.flow().run()
+    run_release(tiny.flow())
     look(tiny, AFTER, by="bea moss")
     review(tiny, keys, "ben", "cleo")
     publishing.publish(tiny.site, RELEASE, key=keys["robot"])
@@ -102,7 +103,7 @@ def test_publishing_compares_what_was_signed_with_the_registry(
     tiny: TinySite, keys: dict[str, PrivateKey], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another number of looks than reviewers saw is an obstacle."""
-    tiny.flow("2").run()
+    run_release(tiny.flow("2"))
     name = ReleaseId("people", "2")
     review(tiny, keys, "ben", "cleo", release=name)
     with monkeypatch.context() as patched:
@@ -115,14 +116,14 @@ def test_publishing_compares_what_was_signed_with_the_registry(
 def test_a_card_says_that_looks_may_be_lost(keys: dict[str, PrivateKey], tmp_path: Path) -> None:
     """With a registry that did not outlive what came after a backup: of releases that are charged later, and of no other."""
     tiny = make_trusted_site(tmp_path / "site", keys)
-    tiny.flow().run()
+    run_release(tiny.flow())
     write_backup(tiny.site, tmp_path / "site.tar")
     look(tiny, AFTER)
     tiny.site.registry.write_bytes(b"nothing that could be read" * 1000)
     restore(tmp_path / "site.tar", tiny.home)
     accept(tiny.site, key=keys["olga"], named={})
     tiny.write_rows(make_rows())
-    tiny.flow("2").run()
+    run_release(tiny.flow("2"))
     for release in (RELEASE, ReleaseId("people", "2")):
         review(tiny, keys, "ben", "cleo", release=release)
         card = read_card(publishing.publish(tiny.site, release, key=keys["robot"]))

@@ -19,6 +19,7 @@ from release_pipeline.errors import DataRefused, InvalidArgument
 from release_pipeline.formats.package import COUNTS_FILE
 from release_pipeline.mechanisms.noise import SECRET_BYTES
 from release_pipeline.pipeline.opening import open_release
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.publish.verification import verify
 from release_pipeline.store.files import Probe
 from release_pipeline.trust.keys import PrivateKey
@@ -65,7 +66,7 @@ def site_of(home: Path, **parts: str) -> TinySite:
 
 def run(tiny: TinySite) -> dict[str, Any]:
     """The candidate of the first release, its noise drawn with a secret that the test knows."""
-    return open_release(tiny.site, "people", "1", probe=Probe(new_secret=lambda: SECRET)).run().facts
+    return run_release(open_release(tiny.site, "people", "1", probe=Probe(new_secret=lambda: SECRET))).facts
 
 
 @pytest.fixture(scope="module")

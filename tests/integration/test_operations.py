@@ -27,7 +27,8 @@ from release_pipeline.apps.dagster.runs import HOST, PROCESS, free_dead_runs, pr
 from release_pipeline.errors import StoreBusy
 from release_pipeline.operate import timetable
 from release_pipeline.operate.overview import describe_status
-from release_pipeline.pipeline import release as flow_release
+from release_pipeline.pipeline import validate as validate_stage
+from release_pipeline.pipeline.ingest import ingest
 from release_pipeline.policy.values.periods import name_period
 from release_pipeline.store import database as connections
 from release_pipeline.store.registry import Event, ReleaseId
@@ -343,7 +344,7 @@ def break_flow(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> Any:
         raise KeyError(CANARY)
 
-    monkeypatch.setattr(flow_release, "collect_facts", fail)
+    monkeypatch.setattr(validate_stage, "collect_facts", fail)
 
 
 def break_step(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -434,7 +435,7 @@ HANG = """
 import sys, time
 from pathlib import Path
 from release_pipeline.apps.dagster.launch import run_release
-from release_pipeline.pipeline import release
+from release_pipeline.pipeline import validate
 from release_pipeline.store.site import find_site
 from release_pipeline.masking import centroids
 
@@ -444,7 +445,7 @@ def hang(*_, **__):
     (home / "hanging").touch()
     time.sleep(3600)
 
-setattr(release if hasattr(release, function) else centroids, function, hang)
+setattr(validate if hasattr(validate, function) else centroids, function, hang)
 run_release(find_site(home), "people", "1")
 """
 
@@ -535,7 +536,7 @@ def test_step_that_finds_the_vault_in_use_is_tried_again(scheduled: Operated, mo
     """Two attempts find it held, then it is let go: the run ends well, the candidate is charged once, nothing is blocked or
     noted as failed."""
     hurry(monkeypatch)
-    scheduled.tiny.flow().ingest()
+    ingest(scheduled.tiny.flow())
     vault = scheduled.tiny.site.vault / "folk.duckdb"
     refusals: list[Path] = []
     with held(vault) as holder:

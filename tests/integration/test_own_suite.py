@@ -16,6 +16,9 @@ import pytest
 
 from release_pipeline.apps.cli import main
 from release_pipeline.errors import DataRefused
+from release_pipeline.pipeline.ingest import ingest
+from release_pipeline.pipeline.release import run_release
+from release_pipeline.pipeline.validate import collect_checks
 from release_pipeline.rows.checks import OWN_SUITE
 from tests.integration.sites import HEADER, Row, TinySite, failures, make_rows, make_site, refusal, run_job
 from tests.leaks import find_canaries
@@ -62,7 +65,7 @@ def test_a_broken_suite_stops_the_release_before_the_charge(tmp_path: Path) -> N
     """Each expectation says its number, type, columns, and how many records where it counts them; nothing is charged."""
     tiny = make_own(tmp_path / "site", BROKEN)
     with pytest.raises(DataRefused) as refused:
-        tiny.flow().run()
+        run_release(tiny.flow())
     told = refused.value.findings
     assert len(told) == len(BROKEN)
     first = "expectation 1 of the suite (expect_column_values_to_be_in_set, columns remark): up to 60 records break it."
@@ -182,7 +185,7 @@ def test_rules_across_columns_and_under_conditions_are_counted(tmp_path: Path) -
     tiny = make_site(tmp_path / "site", columns=columns, derive=DERIVE, expectations="people.json", rows=rows)
     tiny.write_rows(rows, header=(*HEADER, "came", "left"))
     write_suite(tiny, tuple((kind, kwargs) for kind, kwargs, _ in OF_SEVERAL))
-    checks = [check for check in tiny.flow().ingest() and tiny.flow().collect_checks().checks if check.family == OWN_SUITE]
+    checks = [check for check in ingest(tiny.flow()) and collect_checks(tiny.flow()).checks if check.family == OWN_SUITE]
     assert [check.count for check in checks] == [count for *_, count in OF_SEVERAL], [check.message for check in checks]
 
 
@@ -204,7 +207,7 @@ def test_a_condition_on_numbers_that_are_texts_does_not_pass(tmp_path: Path) -> 
     condition = {"column": "rent", "max_value": -1, "row_condition": compare("remark", ">", 3)}
     tiny = make_own(tmp_path / "site", (("expect_column_values_to_be_between", condition),))
     with pytest.raises(DataRefused) as refused:
-        tiny.flow().run()
+        run_release(tiny.flow())
     assert "cannot be judged" in refused.value.findings[0]
 
 

@@ -13,10 +13,11 @@ import yaml
 
 from release_pipeline.apps.cli import main
 from release_pipeline.errors import Blocked, WrongUsage
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.publish.dossier import write_dossier
 from release_pipeline.publish.papers import DPIA, ENTRY, NIST, PUBLIC_PAPERS, write_papers
 from release_pipeline.store.registry import ReleaseId
-from release_pipeline.verify import verify_path
+from release_pipeline.verifier.command import verify_path
 from tests.integration.people import review
 from tests.integration.publishing import Keys, failures_of, make_trusted_site, publish_release, read_zip
 from tests.integration.sites import Row, TinySite, make_rows, make_site
@@ -45,7 +46,7 @@ def told(keys: Keys, tmp_path_factory: pytest.TempPathFactory) -> TinySite:
     """A site that states something, with the papers of its release: as a candidate (before), published (after)."""
     folder = tmp_path_factory.mktemp("papers")
     tiny = make_trusted_site(folder / "site", keys, rows=canary_rows(), **PARTS)
-    tiny.flow("1").run()
+    run_release(tiny.flow("1"))
     write_papers(tiny.site, RELEASE, folder / "before")
     review(tiny, dict(keys), "ben", release=RELEASE)
     publish_release(tiny, keys)
@@ -140,6 +141,6 @@ def test_a_policy_that_says_nothing_of_its_data_has_no_papers(tmp_path: Path) ->
     tiny = make_site(tmp_path / "site", suppress=PARTS["suppress"], about="")
     with tiny.site.policy_file("people").open("a") as policy:
         policy.write("audience: internal\n")
-    tiny.flow().run()
+    run_release(tiny.flow())
     with pytest.raises(Blocked, match="does not say what the data are"):
         write_papers(tiny.site, ReleaseId("people", "1", 1), tmp_path / "papers")

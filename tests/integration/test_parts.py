@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.policy import load_policy
 from tests.integration import test_k_epsilon as classes
 from tests.integration.sites import TinySite, make_rows, make_site, refusal
@@ -53,7 +54,7 @@ def test_every_method_masks_each_part_on_its_own(tmp_path: Path, method: str) ->
     tiny = make_site(
         tmp_path / "site", rows=make_rows(82), cap=cap, protect=METHODS[method], columns=MASKED, gates="{min_rows: 80}"
     )
-    facts = tiny.flow().run().facts
+    facts = run_release(tiny.flow()).facts
     tables = tiny.tables()
     part = tables["parts"]["release_pipeline_part"].to_numpy()
     assert sorted(np.bincount(part)) == [20, 20, 21, 21]

@@ -27,6 +27,7 @@ from release_pipeline.mechanisms.noise import SECRET_BYTES
 from release_pipeline.operate.overview import list_releases
 from release_pipeline.pipeline import opening, reservation
 from release_pipeline.pipeline.opening import open_release, revise_release
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.store.files import Probe
 from release_pipeline.store.site import Site
 from release_pipeline.store.vault import open_workspace
@@ -75,7 +76,7 @@ def attempt(home: Path, secret: bytes, stop: str | None, lines: Connection) -> N
         if boundary == stop:
             die()
 
-    open_release(Site(home, {}), "people", "1", probe=Probe(reached=passed, new_secret=lambda: secret)).run()
+    run_release(open_release(Site(home, {}), "people", "1", probe=Probe(reached=passed, new_secret=lambda: secret)))
 
 
 def attempt_charge(home: Path, secret: bytes, _: str | None, lines: Connection) -> None:
@@ -118,7 +119,7 @@ def attempt_and_copy(home: Path, secret: bytes, copies: str | None, lines: Conne
         busy = False
 
     sys.addaudithook(look)
-    open_release(Site(home, {}), "people", "1", probe=Probe(new_secret=lambda: secret)).run()
+    run_release(open_release(Site(home, {}), "people", "1", probe=Probe(new_secret=lambda: secret)))
 
 
 def attempt_to_make(home: Path, _: bytes, size: str | None, lines: Connection) -> None:

@@ -12,13 +12,14 @@ from release_pipeline.apps.cli import main
 from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
 from release_pipeline.operate.retention import prune
 from release_pipeline.pipeline.opening import revise_release
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.publish.publish import publish
 from release_pipeline.publish.verification import verify
 from release_pipeline.store.files import Probe, hash_of
 from release_pipeline.trust.approvals import approve_policy, reject_candidate
 from release_pipeline.trust.keys import NotSigned, PrivateKey, make_key, read_key
 from release_pipeline.trust.members import distrust, trust_key
-from release_pipeline.verify import verify_path
+from release_pipeline.verifier.command import verify_path
 from tests.integration.people import RELEASE, appoint, approve_files, review
 from tests.integration.sites import TinySite, make_site
 
@@ -66,7 +67,7 @@ def test_a_changed_candidate_voids_its_approvals(tiny: TinySite, keys: dict[str,
 def test_what_was_made_without_an_officer_is_never_published(tmp_path: Path, keys: dict[str, PrivateKey]) -> None:
     """A site may run before it has an officer; an approval of the policy after the charge comes too late."""
     tiny = make_site(tmp_path / "site")
-    tiny.flow().run()
+    run_release(tiny.flow())
     appoint(tiny, keys)
     review(tiny, keys, "ben", "cleo")
     with pytest.raises(Blocked, match="not approved by the privacy officer before the charge"):
@@ -81,7 +82,7 @@ def test_a_rejected_candidate_is_not_published(tiny: TinySite, keys: dict[str, P
     with pytest.raises(Blocked, match="it is rejected, and cannot be published"):
         publish(tiny.site, RELEASE, key=keys["robot"])
     with pytest.raises(Blocked, match=r"people/1/r2"):
-        tiny.flow().run()
+        run_release(tiny.flow())
 
 
 def test_a_reviewer_who_is_taken_off_the_list_counts_no_more(tiny: TinySite, keys: dict[str, PrivateKey]) -> None:
@@ -97,7 +98,7 @@ def test_embargo_and_a_clock_set_back_hold_the_package(tmp_path: Path, keys: dic
     """Not before its time, and not by a clock that is behind what the registry has seen."""
     tiny = make_site(tmp_path / "site", publish='{formats: [csv], not_before: "2027-01-15T09:30Z"}')
     appoint(tiny, keys)
-    tiny.flow().run()
+    run_release(tiny.flow())
     review(tiny, keys, "ben", "cleo")
     for now, words in (
         (datetime(2027, 1, 15, 9, 29, tzinfo=UTC), "under embargo until 2027-01-15 09:30 UTC"),
@@ -143,10 +144,10 @@ def test_what_was_approved_once_and_then_replaced_counts_no_more(tiny: TinySite,
     approve_files(tiny, keys)
     old.write_text(text)
     with pytest.raises(Blocked, match="not approved by the privacy officer as it is now"):
-        tiny.flow("2").run()
+        run_release(tiny.flow("2"))
     assert len(tiny.charges()) == 1
     approve_files(tiny, keys)
-    assert tiny.flow("2").run().stage == "candidate"
+    assert run_release(tiny.flow("2")).stage == "candidate"
 
 
 def test_only_files_of_the_site_are_approved(

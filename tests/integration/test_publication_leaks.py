@@ -18,6 +18,7 @@ import pytest
 
 from release_pipeline.apps.cli import main
 from release_pipeline.pipeline.opening import open_release, revise_release
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.publish.publish import publish, retract, supersede
 from release_pipeline.store.files import Probe
 from release_pipeline.store.registry import ReleaseId
@@ -154,7 +155,7 @@ def published(keys: Keys, key_folder: Path, tmp_path_factory: pytest.TempPathFac
         if at == "the secret is noted":
             secrets.extend(file.read_bytes() for file in (tiny.site.vault / "secrets").iterdir() if file.is_file())
 
-    open_release(tiny.site, "people", "1", probe=Probe(reached=keep_secret)).run()
+    run_release(open_release(tiny.site, "people", "1", probe=Probe(reached=keep_secret)))
     for name in ("ben", "cleo"):
         approve_candidate(tiny.site, FIRST, key=keys[name])
     package = publish(tiny.site, FIRST, key=keys["robot"])

@@ -10,6 +10,9 @@ from release_pipeline.errors import Blocked, DataRefused, ReleasePipelineError
 from release_pipeline.ledger.looks import Look, find_looks, find_looks_before
 from release_pipeline.operate.timetable import describe_missing
 from release_pipeline.pipeline import gates
+from release_pipeline.pipeline.ingest import ingest
+from release_pipeline.pipeline.release import run_release
+from release_pipeline.pipeline.validate import validate
 from tests.integration.sites import PARTS, TinySite, make_rows, spoil
 
 IMPOSSIBLE = "{min_rows: 20, expected_error: {income: 0.0000001}}"
@@ -23,7 +26,7 @@ def forbid(tiny: TinySite) -> None:
 def refuse(tiny: TinySite) -> ReleasePipelineError:
     """A run that is refused, and how."""
     with pytest.raises((DataRefused, Blocked)) as caught:
-        tiny.flow().run()
+        run_release(tiny.flow())
     return caught.value
 
 
@@ -78,7 +81,7 @@ def test_a_gate_is_a_trial_before_a_figure_of_it_is_written(tiny: TinySite, monk
 
     monkeypatch.setattr(gates, "keep_refusal", end)
     with pytest.raises(KeyboardInterrupt):
-        tiny.flow().run()
+        run_release(tiny.flow())
     assert len(trials(tiny)) == 1
     assert not (tiny.site.vault / "refused").exists()
 
@@ -89,7 +92,7 @@ def test_checks_that_passed_are_a_trial_once_the_policy_is_another(tiny: TinySit
     assert trials(tiny) == ()
     stopped = tiny.site.policy("people").canonical_hash()
     tiny.write_policy(columns=domain(2000))
-    tiny.flow().run()
+    run_release(tiny.flow())
     [trial] = trials(tiny)
     assert trial.policy_hash == stopped
     assert tiny.status().facts["looks"] == 1
@@ -101,14 +104,14 @@ def test_what_is_charged_is_no_trial(tiny: TinySite) -> None:
     tiny.write_rows([], header=["one", "other"])
     refuse(tiny)
     tiny.write_rows(make_rows())
-    tiny.flow().run()
-    tiny.flow().run()
+    run_release(tiny.flow())
+    run_release(tiny.flow())
     assert trials(tiny) == ()
 
 
 def test_after_a_charge_other_records_are_trials(tiny: TinySite) -> None:
     """Each once; the records that were charged are none, though others were read meanwhile."""
-    tiny.flow().run()
+    run_release(tiny.flow())
     for place in (0, 1, 1):
         rows = make_rows()
         rows[place]["income"] = "5000"
@@ -116,14 +119,14 @@ def test_after_a_charge_other_records_are_trials(tiny: TinySite) -> None:
         refuse(tiny)
     assert len(trials(tiny)) == 2
     tiny.write_rows(make_rows())
-    tiny.flow().run()
+    run_release(tiny.flow())
     assert len(trials(tiny)) == 2
 
 
 def stop(tiny: TinySite, policy: str = "people") -> None:
     """A run that somebody ends once its checks have passed."""
-    tiny.flow("1", policy).ingest()
-    tiny.flow("1", policy).validate()
+    ingest(tiny.flow("1", policy))
+    validate(tiny.flow("1", policy))
 
 
 def test_a_release_that_begins_again_with_others_had_a_trial(tiny: TinySite) -> None:
@@ -144,13 +147,13 @@ def test_before_the_charge_no_exact_number_of_records_is_told(tiny: TinySite, *,
     tiny.write_rows(make_rows(33))
     flow = tiny.flow("1")
     told = {} if forbidden else {"rows": 40}
-    for result in (flow.ingest(), flow.validate()):
+    for result in (ingest(flow), validate(flow)):
         assert {name: fact for name, fact in result.facts.items() if name == "rows"} == told
     for _ in range(2):
         words = describe_missing(tiny.site, tiny.site.policy("draft"), "1")
         assert words == "the source has too few records of release 1 yet."
-    flow.run()
-    assert flow.ingest().facts["rows"] == 33
+    run_release(flow)
+    assert ingest(flow).facts["rows"] == 33
     assert [look.policy for look in find_looks_before(tiny.events(), flow.id)] == ["draft"]
 
 

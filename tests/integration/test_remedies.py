@@ -9,6 +9,7 @@ import pytest
 
 from release_pipeline.apps.cli import main
 from release_pipeline.errors import DataRefused, PolicyInvalid
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.policy import load_policy
 from tests.integration.sites import Row, make_rows, make_site
 
@@ -92,7 +93,7 @@ def test_mistakes_in_a_source_have_a_remedy(tmp_path: Path, make: Callable[[], l
     """Without a cell."""
     tiny = make_site(tmp_path / "site", rows=make())
     with pytest.raises(DataRefused) as refused:
-        tiny.flow().run()
+        run_release(tiny.flow())
     told = " ".join(refused.value.findings)
     assert words in told
     assert CANARY not in told
@@ -110,7 +111,7 @@ def test_dates_in_another_format_have_a_remedy(tmp_path: Path) -> None:
     derive = "{month: {period: rent, every: month}}"
     tiny = make_site(tmp_path / "site", rows=rows, columns=columns, derive=derive, drop="[name, town, sex, remark]")
     with pytest.raises(DataRefused) as refused:
-        tiny.flow().run()
+        run_release(tiny.flow())
     told = [line for line in refused.value.findings if "Write dates like 2020-01-31 in the source, not 31.01.2020" in line]
     assert [line.split(":")[0] for line in told] == ["column income", "column rent"]
 

@@ -22,6 +22,7 @@ from release_pipeline.apps.cli.program import main
 from release_pipeline.operate import survivors as entering
 from release_pipeline.operate.backup import restore, write_backup
 from release_pipeline.pipeline.opening import open_release
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.publish.verification import verify
 from release_pipeline.store.files import Probe
 from release_pipeline.store.registry import ReleaseId
@@ -79,7 +80,7 @@ def run_and_wait(home: Path, backups: Path, lines: Connection) -> None:
         while boundary in (CLUSTERED, DRAWN) and not (backups / f"{boundary}.tar").exists() and time.monotonic() < end:
             time.sleep(0.01)
 
-    open_release(Site(home, {}), "people", "2", probe=Probe(reached=wait)).run()
+    run_release(open_release(Site(home, {}), "people", "2", probe=Probe(reached=wait)))
     lines.send(DONE)
 
 
@@ -190,6 +191,6 @@ def test_a_backup_in_the_middle_of_a_run(candidate: Path, keys: dict[str, Privat
         entering.accept(copy.site, key=keys["olga"], named={})
         assert failures_of(verify(copy.home, deep=True)) == []
         copy.write_rows(make_rows())
-        copy.flow("2").run()
+        run_release(copy.flow("2"))
         assert copy.status("2").candidate_hash == ended
         assert failures_of(verify(copy.home, deep=True)) == []

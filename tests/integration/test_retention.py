@@ -19,6 +19,10 @@ from release_pipeline.errors import Blocked, DataRefused, GateFailed
 from release_pipeline.ledger.account import read_ledgers
 from release_pipeline.ledger.exposure import read_exposure
 from release_pipeline.operate.retention import Pruned, prune
+from release_pipeline.pipeline.ingest import ingest
+from release_pipeline.pipeline.microaggregate import microaggregate
+from release_pipeline.pipeline.release import run_release
+from release_pipeline.pipeline.validate import validate
 from release_pipeline.store.registry import ReleaseId
 from tests.guards import HANGING
 from tests.integration.clocks import set_registry_clock
@@ -55,15 +59,15 @@ def aged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tiny = make_site(home, rows=rows, releases=str(list(ALL)), columns=COLUMNS, retain="30 days")
     with pytest.MonkeyPatch.context() as patch:
         clock = set_registry_clock(patch, JANUARY)
-        tiny.flow(DONE).run()
+        run_release(tiny.flow(DONE))
         with pytest.raises(DataRefused):
-            tiny.flow(REFUSED).run()
+            run_release(tiny.flow(REFUSED))
         undrawn = tiny.flow(UNDRAWN)
-        undrawn.ingest()
-        undrawn.validate()
-        undrawn.microaggregate()
+        ingest(undrawn)
+        validate(undrawn)
+        microaggregate(undrawn)
         clock.moment = FEBRUARY
-        tiny.flow(RECENT).run()
+        run_release(tiny.flow(RECENT))
     return home
 
 
@@ -161,7 +165,7 @@ def test_other_rooms_stay_bit_for_bit_and_can_be_served(tiny: TinySite) -> None:
     prune(tiny.site, now=NOW)
     assert {release: rooms(tiny, release) for release in (RECENT, UNDRAWN)} == before
     shutil.rmtree(folder)
-    tiny.flow(RECENT).run()
+    run_release(tiny.flow(RECENT))
     assert {file.name: file.read_bytes() for file in files_of(folder)} == candidate
     assert len(tiny.charges()) == 3
 
@@ -174,14 +178,14 @@ def test_a_charged_release_without_noise_keeps_what_its_retry_needs(tiny: TinySi
     source = (tiny.home / "people.csv").read_bytes()
     tiny.write_rows(rows_of(UNDRAWN)[::-1])
     with pytest.raises(Blocked, match="charged for other data"):
-        tiny.flow(UNDRAWN).run()
+        run_release(tiny.flow(UNDRAWN))
     assert tiny.status(UNDRAWN).state == "blocked"
     (tiny.home / "people.csv").write_bytes(source)
     much_later = datetime.now(UTC) + timedelta(days=10_000)
     pruned = {release.release for pruned in prune(tiny.site, now=much_later) for release in pruned.releases}
     assert pruned == {DONE, RECENT, REFUSED}
     for site in (tiny, other):
-        site.flow(UNDRAWN).run()
+        run_release(site.flow(UNDRAWN))
     names = ("data.csv", "data.parquet", "SHA256SUMS")
     assert [(tiny.folder(UNDRAWN) / name).read_bytes() for name in names] == [
         (other.folder(UNDRAWN) / name).read_bytes() for name in names
@@ -196,7 +200,7 @@ def test_a_pruned_release_is_not_run_again(tiny: TinySite) -> None:
     before = snapshot(tiny.folder(DONE))
     tiny.write_rows([])
     with pytest.raises(Blocked, match=r"people/1/r1: its tables were pruned on 20.*people/1/r2"):
-        tiny.flow(DONE).run()
+        run_release(tiny.flow(DONE))
     assert (tiny.status(DONE).state, snapshot(tiny.folder(DONE))) == ("candidate", before)
     assert rooms(tiny, DONE) == {}
 
@@ -209,7 +213,7 @@ def test_exposure_stays(tiny: TinySite) -> None:
     assert exposed(tiny) == before
     tiny.write_rows(rows_of(LATER, 62))
     with pytest.raises(GateFailed, match=r"since people/1/r1 fewer than 10 people joined"):
-        tiny.flow(LATER).run()
+        run_release(tiny.flow(LATER))
 
 
 # what is not pruned at all

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import time
 import zipfile
@@ -12,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline import sign, verify
 from release_pipeline.apps.cli import main
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.operate.alerts.look import look
@@ -23,6 +23,7 @@ from release_pipeline.publish.papers import render_papers, view_papers
 from release_pipeline.publish.publish import publish
 from release_pipeline.publish.verification import verify as verify_site
 from release_pipeline.review.bundle import find_subject, write_bundle
+from release_pipeline.signer.bundles import REMARKED
 from release_pipeline.store.files import Probe
 from release_pipeline.trust import keys as trust_keys
 from release_pipeline.trust.approvals import approve_candidate, import_statement, remark, return_candidate
@@ -30,6 +31,7 @@ from release_pipeline.trust.keys import NotSigned, PrivateKey
 from release_pipeline.trust.members import distrust, need_trust, trust_key
 from release_pipeline.trust.remarks import Remarks, ToldVotes, read_document, tell_remarks, tell_votes
 from release_pipeline.trust.revocation import revoke
+from release_pipeline.verifier.remarks import hash_remarks
 from tests.integration.people import RELEASE, copy_site, review
 from tests.integration.publishing import failures_of
 from tests.integration.sites import TinySite
@@ -252,7 +254,7 @@ def test_remarks_of_reviewers_are_as_blind_as_votes(tiny: TinySite, keys: Keys) 
 def test_whoever_imports_remarks_forges_nothing(tiny: TinySite, keys: Keys) -> None:
     """Another document, another's name, another subject or hash, no document, the future: refused, and no event is added."""
     remarks = remarks_on(tiny, ("claim", "too coarse"))
-    digest = verify.hash_remarks(remarks.document)
+    digest = hash_remarks(remarks.document)
     wanted = {"kind": "remarks", "subject": str(RELEASE), "digest": digest, "name": "ben"}
     signed, before = keys["ben"].sign(**wanted), len(tiny.events())
     other = dataclasses.replace(remarks, entries=(("claim", "as it should be"),))
@@ -266,7 +268,7 @@ def test_whoever_imports_remarks_forges_nothing(tiny: TinySite, keys: Keys) -> N
         (keys["robot"].sign(**{**wanted, "name": "robot"}), remarks.document),
         (keys["ben"].sign(**wanted, at="2036-01-01T00:00:00+00:00"), remarks.document),
         (keys["ben"].sign(**{**wanted, "subject": "people/2/r1"}), remarks.document),
-        (keys["ben"].sign(**{**wanted, "digest": verify.hash_remarks(elsewhere.document)}), elsewhere.document),
+        (keys["ben"].sign(**{**wanted, "digest": hash_remarks(elsewhere.document)}), elsewhere.document),
         (keys["ben"].sign(**{**wanted, "kind": "approve", "digest": str(tiny.status().candidate_hash)}), remarks.document),
     ):
         with pytest.raises((NotSigned, WrongUsage)):
@@ -360,7 +362,7 @@ def test_a_hostile_draft_is_not_signed(
     with zipfile.ZipFile(bundle) as archive, zipfile.ZipFile(other, "w") as changed:
         for name in archive.namelist():
             content = archive.read(name)
-            changed.writestr(name, change(content) if name == sign.REMARKED else content)
+            changed.writestr(name, change(content) if name == REMARKED else content)
     assert shell("sign", str(other), "--yes", "-o", str(tmp_path / "ben.json"), by="ben") == 1
     assert not list(tmp_path.glob("ben*"))
 
@@ -427,7 +429,7 @@ def test_the_dossier_has_votes_and_remarks_and_the_package_none(tiny: TinySite, 
         changed = json.dumps({**document, "events": change(document["events"])}).encode()
         names = {**files, "review.json": changed}
         sums = "".join(
-            f"{verify.hashlib.sha256(part).hexdigest()}  {name}\n" for name, part in sorted(names.items()) if name != "SHA256SUMS"
+            f"{hashlib.sha256(part).hexdigest()}  {name}\n" for name, part in sorted(names.items()) if name != "SHA256SUMS"
         )
         other = tmp_path / "other.zip"
         with zipfile.ZipFile(other, "w") as archive:

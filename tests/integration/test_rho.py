@@ -13,6 +13,7 @@ from release_pipeline.analyst import NoHonestAnswer, read_release
 from release_pipeline.errors import OverCap
 from release_pipeline.ledger.account import describe_ledger, read_ledgers
 from release_pipeline.mechanisms.accounting.budget import epsilon_of, rho_within
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.publish.dossier import write_dossier
 from release_pipeline.publish.verification import verify
 from release_pipeline.trust.keys import PrivateKey
@@ -63,13 +64,13 @@ def test_a_release_by_rho_is_charged_published_and_verified(tmp_path: Path, keys
 def test_what_goes_over_a_cap_in_rho_is_refused(tmp_path: Path) -> None:
     """Rho adds up, and not epsilon: two releases of epsilon 4 at this delta are epsilon 5.9, and do not fit under 5.5."""
     tiny = site_of(tmp_path, cap="epsilon: 5.5, delta: 0.000001, definition: zcdp, scope: column")
-    tiny.flow("1").run()
+    run_release(tiny.flow("1"))
     lines = "\n".join(line for ledger in read_ledgers(tiny.site) for line in describe_ledger(ledger))
     assert "rho, zCDP, column" in lines
     assert "epsilon 3.999999" in lines or "epsilon 4 of 5.5 at delta 0.000001" in lines
     assert 5.5 * NANO < epsilon_of(2 * RHO, DELTA) < 8 * NANO
     with pytest.raises(OverCap, match="rho, zCDP, column"):
-        tiny.flow("2").run()
+        run_release(tiny.flow("2"))
 
 
 @pytest.mark.parametrize(
@@ -86,9 +87,9 @@ def test_each_definition_under_each_cap(tmp_path: Path, protect: str, cap: str, 
     """A pure release costs the sum of eps^2/2 over its columns; what bounds nothing is refused before anything is charged."""
     tiny = site_of(tmp_path, protect=protect, cap=cap)
     if fits:
-        tiny.flow().run()
+        run_release(tiny.flow())
         assert len(tiny.charges()) == 1
         return
     with pytest.raises(OverCap):
-        tiny.flow().run()
+        run_release(tiny.flow())
     assert not tiny.charges()

@@ -17,6 +17,7 @@ import pytest
 
 from release_pipeline.errors import Blocked
 from release_pipeline.pipeline.opening import open_release, revise_release
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.publish.publish import publish, retract, supersede
 from release_pipeline.publish.verification import verify
 from release_pipeline.store.registry import ReleaseId
@@ -73,10 +74,10 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
         trust_key(site, name, role, keys[name].public, key=keys["olga"])
     approve_policy(site, "visits", key=keys["olga"])
     approve_populations(site, key=keys["olga"])
-    open_release(site, "visits", "once").run()
+    run_release(open_release(site, "visits", "once"))
     publish_reviewed(site, keys, FIRST)
     revise_release(site, "visits", "once", why="clinic west was incomplete")
-    open_release(site, "visits", "once").run()
+    run_release(open_release(site, "visits", "once"))
     return folder
 
 

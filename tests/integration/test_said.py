@@ -10,6 +10,7 @@ import pytest
 
 from release_pipeline.apps.cli import main
 from release_pipeline.errors import Blocked
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.review.bundle import write_bundle
 from release_pipeline.trust.approvals import approve_policy, approve_populations, import_statement
 from release_pipeline.trust.keys import PrivateKey
@@ -63,7 +64,7 @@ def test_it_is_refused_before_anything_is_noted(
     assert ("about is missing" in told, "without a label" in told) == (about, labels)
     assert tiny.events() == before
     with pytest.raises(Blocked, match=r"is not approved by the privacy officer|does not say who may read"):
-        tiny.flow().run()
+        run_release(tiny.flow())
     assert tiny.charges() == []
 
 

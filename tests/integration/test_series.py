@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from release_pipeline import verify
 from release_pipeline.apps.cli.program import main
 from release_pipeline.errors import Held, OverCap, WrongUsage
 from release_pipeline.ledger.states import find_hold, hold_series, resume_series
@@ -26,9 +25,16 @@ from release_pipeline.operate.timetable import (
 )
 from release_pipeline.pipeline.cap import describe_prospects, read_prospects
 from release_pipeline.pipeline.check import check_policy, describe_check, view_check
+from release_pipeline.pipeline.ingest import ingest
+from release_pipeline.pipeline.microaggregate import microaggregate
 from release_pipeline.pipeline.opening import revise_release
+from release_pipeline.pipeline.release import run_release
+from release_pipeline.pipeline.validate import validate
 from release_pipeline.policy.documents import to_json
 from release_pipeline.store.registry import ReleaseId
+from release_pipeline.verifier.chain import Event, History
+from release_pipeline.verifier.command import verify_path
+from release_pipeline.verifier.report import Report
 from tests.integration.clocks import set_registry_clock
 from tests.integration.people import copy_site
 from tests.integration.sites import GX_WARNINGS, TinySite, make_rows, make_site
@@ -82,7 +88,7 @@ def test_a_held_series_opens_and_charges_nothing_whoever_asks(tiny: TinySite, cl
     found = arrival(tiny.site, "people", cursor="seen", has_run=lambda _: True, admit=lambda *_: None)
     assert found == (HELD, "")
     with pytest.raises(Held, match="held since 2025-03-10 by ana: the source moves"):
-        tiny.flow("2025-03").run()
+        run_release(tiny.flow("2025-03"))
     assert kinds(tiny) == before
     assert not tiny.charges()
     resume_series(tiny.site, "people", why="it has moved", by="bea")
@@ -93,14 +99,14 @@ def test_what_was_opened_waits_and_is_not_blocked(tiny: TinySite, clock: Any) ->
     """Held between its opening and its charge: in the transaction that would charge it."""
     at(tiny, clock, JUNE)
     flow = tiny.flow("2025-03")
-    flow.ingest()
-    flow.validate()
+    ingest(flow)
+    validate(flow)
     hold(tiny)
     with pytest.raises(Held):
-        flow.microaggregate()
+        microaggregate(flow)
     assert (tiny.status("2025-03").state, tiny.charges()) == ("open", [])
     resume_series(tiny.site, "people", why="it has moved", by="ana")
-    flow.microaggregate()
+    microaggregate(flow)
     assert tiny.status("2025-03").state == "reserved"
 
 
@@ -109,7 +115,7 @@ def test_what_was_charged_goes_on_and_is_not_revised(tiny: TinySite) -> None:
     """Its candidate costs nothing more; a revision would be charged."""
     tiny.charge("2025-03")
     hold(tiny)
-    tiny.flow("2025-03").run()
+    run_release(tiny.flow("2025-03"))
     assert tiny.status("2025-03").state == "candidate"
     with pytest.raises(Held):
         revise_release(tiny.site, "people", "2025-03", why="a mistake")
@@ -274,7 +280,7 @@ def test_what_is_foreseen_is_what_is_charged(tiny: TinySite, clock: Any) -> None
         assert after.refused == foreseen.refused
     assert "the ledger refuses" in at(tiny, clock, datetime.fromisoformat(foreseen.ticks[2].opens)).reason
     with pytest.raises(OverCap):
-        tiny.flow("2025-05").run()
+        run_release(tiny.flow("2025-05"))
 
 
 def test_other_timetables_of_the_population_come_between(tiny: TinySite, clock: Any) -> None:
@@ -294,12 +300,12 @@ def test_other_timetables_of_the_population_come_between(tiny: TinySite, clock: 
 
 def faults(*happened: tuple[str, str]) -> list[str]:
     """What `verify` says of a chain of these kinds of events, each of a policy or a release."""
-    report = verify._Report(None)
+    report = Report(None)
     events = [
-        verify.Event(number, kind, about if "/" in about else "", {"policy": about, "policy_hash": "0" * 64}, "hash")
+        Event(number, kind, about if "/" in about else "", {"policy": about, "policy_hash": "0" * 64}, "hash")
         for number, (kind, about) in enumerate(happened, start=1)
     ]
-    verify._History(report, events)
+    History(report, events)
     return [finding.words for finding in report.findings if finding.level == "FAIL"]
 
 
@@ -324,7 +330,7 @@ def test_a_site_and_a_dossier_of_a_series_that_was_held_verify(published: Path, 
     hold(tiny)
     file = tmp_path / "dossier.zip"
     assert main(["dossier", "people/1", "-o", str(file), "--home", str(tiny.home)]) == 0
-    found = verify.verify_path(file)
+    found = verify_path(file)
     assert [finding.words for finding in found if finding.level == "FAIL"] == []
     with zipfile.ZipFile(file) as dossier:
         assert b'\\"kind\\":\\"held\\"' in dossier.read("events.jsonl")

@@ -25,6 +25,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from release_pipeline.errors import ReleasePipelineError, SourceError
+from release_pipeline.pipeline.ingest import ingest
 from release_pipeline.pipeline.reading import collect_facts, count_releases, needed_columns, release_filter
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.file.sections import Source
@@ -388,5 +389,5 @@ def test_no_message_has_what_a_name_in_braces_stands_for(tmp_path: Path, deliver
 def test_only_needed_columns_are_ingested(tmp_path: Path) -> None:
     """Dropped columns, the person's apart, never enter the vault."""
     tiny = make_site(tmp_path / "site")
-    tiny.flow().ingest()
+    ingest(tiny.flow())
     assert set(tiny.tables()["raw"].column_names) == {"person", "town", "sex", "income", "rent"}

@@ -26,6 +26,7 @@ from release_pipeline.errors import ReleasePipelineError, SourceError, StoreErro
 from release_pipeline.mechanisms.basis.counting import GroupsOfEntries, plan_tables
 from release_pipeline.mechanisms.basis.grid import IntArray
 from release_pipeline.pipeline import in_place
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.rows.batches import pack_counts
 from release_pipeline.rows.counted import CountedInPlace, DeliveredCells
 from release_pipeline.store import spark
@@ -236,7 +237,7 @@ def test_a_release_goes_from_a_table_to_its_candidate(server: Server, tmp_path: 
     session = spark._connect(server.url, f"{tiny.home / 'site.yaml'}: spark")
     session.read.option("header", True).csv(str(tiny.home / "people.csv")).write.saveAsTable("folk")
     try:
-        assert tiny.flow().run().stage == "candidate"
+        assert run_release(tiny.flow()).stage == "candidate"
     finally:
         session.sql("DROP TABLE folk")
         session.stop()

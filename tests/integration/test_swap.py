@@ -14,6 +14,7 @@ from release_pipeline.errors import GateFailed
 from release_pipeline.mechanisms.noise import SECRET_BYTES
 from release_pipeline.operate.retention import prune
 from release_pipeline.pipeline.opening import open_release, revise_release
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.store import registry
 from release_pipeline.store.rooms import open_rooms
 from tests.integration.sites import PARTS, Row, TinySite, make_rows, make_site
@@ -62,13 +63,13 @@ def test_swapping_passes_the_limit_that_the_method_alone_fails(tmp_path: Path) -
     simulated releases where they are not."""
     plain = site_of(tmp_path / "plain", protect="{method: dp-cdf, epsilon: 4}", columns=PARTS["columns"])
     with pytest.raises(GateFailed) as refused:
-        plain.flow().run()
+        run_release(plain.flow())
     assert ("swap with k 10 would bring this to at most 10% on average (`explore` with `--swap 10` tries it).") in str(
         refused.value.remedy
     )
     swapped = site_of(tmp_path / "swapped")
     said: list[str] = []
-    facts = open_release(swapped.site, "people", "1", progress=said.append).run().facts
+    facts = run_release(open_release(swapped.site, "people", "1", progress=said.append)).facts
     assert PROMISE in facts["claim"]
     assert "whole table: not bounded" in facts["claim"]
     assert not any("simulated release" in line for line in said)
@@ -79,7 +80,7 @@ def test_swapping_passes_the_limit_that_the_method_alone_fails(tmp_path: Path) -
     assert evidence["audit"]["suppressed"]["smallest_block"] >= 10
     small = site_of(tmp_path / "small", protect=SWAP["protect"].replace("k: 10", "k: 2"))
     with pytest.raises(GateFailed):
-        small.flow().run()
+        run_release(small.flow())
 
 
 def test_waves_and_revisions_share_blocks(tmp_path: Path) -> None:
@@ -92,8 +93,8 @@ def test_waves_and_revisions_share_blocks(tmp_path: Path) -> None:
     newcomers = [{**row, "person": f"new{number}"} for number, row in enumerate(later[:40])]
     extract = [row for row in rows if row["year"] == "1" or random.random() < 0.5]
     tiny = site_of(tmp_path / "site", rows=extract, retain="1 day")
-    tiny.flow("1").run()
-    tiny.flow("2").run()
+    run_release(tiny.flow("1"))
+    run_release(tiny.flow("2"))
     one, two = blocks_of(tiny, "1"), blocks_of(tiny, "2")
     both = one.keys() & two.keys()
     assert len(both) < len(one) - 50
@@ -101,7 +102,7 @@ def test_waves_and_revisions_share_blocks(tmp_path: Path) -> None:
     prune(tiny.site, now=datetime.now(UTC) + timedelta(days=2))
     tiny.write_rows([row for row in rows if row["year"] == "1"] + later[10:] + newcomers)
     revise_release(tiny.site, "people", "2", why="a correction")
-    tiny.flow("2").run()
+    run_release(tiny.flow("2"))
     again = blocks_of(tiny, "2", revision=2)
     both = one.keys() & again.keys()
     assert len(both) == len(one) - 10

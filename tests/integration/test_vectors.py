@@ -14,6 +14,7 @@ import pytest
 from release_pipeline.mechanisms import mdav
 from release_pipeline.mechanisms.noise import SECRET_BYTES
 from release_pipeline.pipeline.opening import open_release
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.policy import load_policy
 from release_pipeline.store.files import Probe
 from tests.integration.sites import TinySite, make_rows, make_site, refusal
@@ -42,7 +43,7 @@ def site_of(home: Path, **parts: str) -> TinySite:
 
 def run(tiny: TinySite, release: str = "1") -> dict[str, Any]:
     """The facts of the candidate, its noise drawn with a secret that the test knows."""
-    return open_release(tiny.site, "people", release, probe=Probe(new_secret=lambda: SECRET)).run().facts
+    return run_release(open_release(tiny.site, "people", release, probe=Probe(new_secret=lambda: SECRET))).facts
 
 
 def released_of(tiny: TinySite, release: str = "1") -> pd.DataFrame:

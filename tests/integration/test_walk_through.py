@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 from release_pipeline.trust.keys import PrivateKey, make_key, read_key
-from release_pipeline.verify import ATTESTATION, ATTESTATION_SSH, PACKAGE_NAMESPACE, name_ssh_key, verify_path
+from release_pipeline.verifier.attestation import ATTESTATION, ATTESTATION_SSH, PACKAGE_NAMESPACE
+from release_pipeline.verifier.command import verify_path
+from release_pipeline.verifier.statements import name_ssh_key
 from tests.integration.publishing import failures_of, sums_of
 from tests.integration.shells import execute, open_shell, read_blocks
 

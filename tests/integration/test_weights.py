@@ -14,6 +14,7 @@ import pytest
 
 from release_pipeline.analyst import read_release
 from release_pipeline.mechanisms.basis.samples import weighted_mean
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.publish.public import CARD_SCHEMA
 from release_pipeline.publish.publish import publish
 from release_pipeline.publish.verification import verify
@@ -64,7 +65,7 @@ def test_reviewers_see_weighted_figures_beside_plain_ones(tmp_path: Path, column
     """By the weights of the records, and of the released table by its own; nothing of it gets to the public facts."""
     columns = columns.replace("outside: fail, why: known", "outside: fail, why: known, atoms: [600]")
     tiny = make_sample(tmp_path / "site", columns, audit="{groups: [town]}")
-    facts = tiny.flow().run().facts
+    facts = run_release(tiny.flow()).facts
     audit = json.loads((tiny.folder() / "evidence.json").read_text())["audit"]
     records, released = of_release(tiny), pd.read_csv(tiny.folder() / "data.csv")
     found = audit["sample"]["weighted"]["income"]
@@ -83,7 +84,7 @@ def test_reviewers_see_weighted_figures_beside_plain_ones(tmp_path: Path, column
 def test_small_groups_never_take_a_weight(tmp_path: Path) -> None:
     """Another cell is blanked, or the record goes: one without its weight would stand for nobody."""
     tiny = make_sample(tmp_path / "site", suppress="{quasi_groups_below: 30, at_most: 100%}")
-    tiny.flow().run()
+    run_release(tiny.flow())
     found = json.loads((tiny.folder() / "evidence.json").read_text())["audit"]["sample"]
     assert found["weighted"]["income"]["released"]["mean"] is not None
     released = pd.read_csv(tiny.folder() / "data.csv")
@@ -113,7 +114,7 @@ def weighted(tmp_path_factory: pytest.TempPathFactory, keys: dict[str, PrivateKe
         row["w"] = "90"
     tiny.write_rows(rows, header=HEADER)
     appoint(tiny, keys)
-    tiny.flow().run()
+    run_release(tiny.flow())
     review(tiny, keys, "ben", "cleo")
     publish(tiny.site, RELEASE, key=keys["robot"])
     return tiny

@@ -23,6 +23,7 @@ from release_pipeline.formats.package import COUNTS_FILE, PAIRS_FILE
 from release_pipeline.masking.whole_table import BLOCKS, CELLS, PAIRS, read_measured
 from release_pipeline.mechanisms.noise import SECRET_BYTES
 from release_pipeline.pipeline.opening import open_release
+from release_pipeline.pipeline.release import run_release
 from release_pipeline.policy import load_policy
 from release_pipeline.policy.families.whole_table import WholeTableFamily, declare_columns
 from release_pipeline.policy.file.options import WholeTableOptions
@@ -94,7 +95,7 @@ def site_of(home: Path, **parts: str) -> TinySite:
 
 def run(tiny: TinySite, release: str = "1") -> dict[str, object]:
     """The facts of the candidate, its noise drawn with a secret that the test knows."""
-    return open_release(tiny.site, "people", release, probe=Probe(new_secret=lambda: SECRET)).run().facts
+    return run_release(open_release(tiny.site, "people", release, probe=Probe(new_secret=lambda: SECRET))).facts
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +150,7 @@ def test_too_little_is_refused_before_the_charge(tmp_path: Path) -> None:
     tiny.write_policy(**{**PARTS, "gates": ""})
     tiny.write_rows(make_people(60))
     with pytest.raises(InvalidArgument, match=r"60 records are too few for dp-table.*about \d+ records or about epsilon \d+"):
-        tiny.flow().run()
+        run_release(tiny.flow())
     assert not tiny.charges()
     tiny.write_policy(**{**PARTS, "gates": "{min_rows: 50}"})
     with pytest.raises(PolicyInvalid) as refused:
@@ -197,7 +198,7 @@ def test_no_row_has_a_combination_that_cannot_occur(tmp_path: Path, keys: Mappin
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        open_release(tiny.site, "people", "1", probe=Probe(reached=stop)).run()
+        run_release(open_release(tiny.site, "people", "1", probe=Probe(reached=stop)))
     before = tiny.tables()
     folder = publish_release(tiny, keys)
     after = tiny.tables()

@@ -7,10 +7,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from release_pipeline import verify
 from release_pipeline.mechanisms.accounting.budget import NANO, format_nano
 from release_pipeline.policy.loading.populations import Population, list_ancestors
 from release_pipeline.policy.plans.loss import LOSSES, Account, Loss
+from release_pipeline.verifier.chain import Event
+from release_pipeline.verifier.dossiers import _check_cap, _list_counted
+from release_pipeline.verifier.report import Report
 
 NAMES = [f"p{number}" for number in range(6)]
 CAP = {"epsilon": 1000, "definition": "idp", "scope": "column"}
@@ -51,7 +53,7 @@ def test_verifier_adds_up_what_the_pipeline_charges(
     populations = {name: Population.model_validate(entry) for name, entry in declared.items()}
     caps = {each: population.canonical for each, population in populations.items()}
     counted = list_all(declared, name)
-    assert verify._list_counted(caps, name) == counted == list_ancestors(populations, name) | {name}
+    assert _list_counted(caps, name) == counted == list_ancestors(populations, name) | {name}
     charged = [*charged, (name, 1)]
     amounts = [amount for population, amount in charged if population in counted]
     losses = tuple(Loss(**dict.fromkeys(LOSSES, amount * NANO)) for amount in amounts)
@@ -59,27 +61,27 @@ def test_verifier_adds_up_what_the_pipeline_charges(
     spent = sum(amounts) * NANO
     assert account.total == spent
     for noted, fault in ((spent, ""), (spent - 1, "do not add up")):
-        report = verify._Report(None)
+        report = Report(None)
         events = list_events(charged, format_nano(noted), sorted(counted - {name}))
         with report.about("events.jsonl"):
-            verify._check_cap(report, _Chain(events), events[-1], name, caps)  # pyright: ignore[reportArgumentType]
+            _check_cap(report, _Chain(events), events[-1], name, caps)  # pyright: ignore[reportArgumentType]
         assert [fault in finding.words for finding in report.findings if finding.level == "FAIL"] == [True] * bool(fault)
 
 
 class _Chain:
     """As much of a chain of events as the sum needs."""
 
-    def __init__(self, events: list[verify.Event]) -> None:
+    def __init__(self, events: list[Event]) -> None:
         self.events = events
 
 
-def list_events(charged: list[tuple[str, int]], spent: str, carries: list[str]) -> list[verify.Event]:
+def list_events(charged: list[tuple[str, int]], spent: str, carries: list[str]) -> list[Event]:
     """The charges as the registry notes them; the last one has what is spent."""
-    events: list[verify.Event] = []
+    events: list[Event] = []
     for number, (population, amount) in enumerate(charged, start=1):
         content: dict[str, Any] = {"population": population, "loss": {"idp_column": amount * NANO}}
         content |= {"unit": "epsilon, iDP, column", "cap": "1000"}
         if number == len(charged):
             content |= {"spent": spent, **({"carries": carries} if carries else {})}
-        events.append(verify.Event(number, "reserved", f"policy{number}/once/r1", content, "hash"))
+        events.append(Event(number, "reserved", f"policy{number}/once/r1", content, "hash"))
     return events

@@ -13,23 +13,24 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from release_pipeline import sign, verify
 from release_pipeline.errors import WrongUsage
+from release_pipeline.signer.bundles import keep, list_changes
+from release_pipeline.signer.keys import Signer, read_signer
+from release_pipeline.signer.pages import find_active
 from release_pipeline.trust.keys import NotSigned, PublicKey, check_signature, make_key, read_public_key
-from release_pipeline.verify import (
-    PACKAGE_NAMESPACE,
-    SSH_NAMESPACE,
-    Fault,
-    armor_ssh,
-    message_of,
-    pack_ssh,
-    verify_statement,
-)
+from release_pipeline.verifier.attestation import PACKAGE_NAMESPACE
+from release_pipeline.verifier.documents import Fault
+from release_pipeline.verifier.documents import WrongUsage as VerifiedWrongUsage
+from release_pipeline.verifier.joining import join_signer, join_verifier
+from release_pipeline.verifier.statements import SSH_NAMESPACE, armor_ssh, message_of, pack_ssh, verify_statement
+from release_pipeline.verifier.trees import MOST_TO_PARSE, Tree
 from tests.guards import HANGING
 from tests.ssh_keys import hold
 
@@ -195,10 +196,10 @@ def test_keys_of_openssh_are_trusted(tmp_path: Path) -> None:
 def test_a_file_that_is_no_key_is_refused(tmp_path: Path, text: str) -> None:
     """Without a traceback; and so is a file that is not there."""
     (tmp_path / "id").write_text(text)
-    with pytest.raises(verify.WrongUsage, match="not a key of OpenSSH"):
-        sign.read_signer(tmp_path / "id")
-    with pytest.raises(verify.WrongUsage, match="no such key"):
-        sign.read_signer(tmp_path / "none")
+    with pytest.raises(VerifiedWrongUsage, match="not a key of OpenSSH"):
+        read_signer(tmp_path / "id")
+    with pytest.raises(VerifiedWrongUsage, match="no such key"):
+        read_signer(tmp_path / "none")
 
 
 @NEEDS_SSH
@@ -208,15 +209,15 @@ def test_a_key_with_a_passphrase_signs_for_who_knows_it(tmp_path: Path, monkeypa
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "right words", "-f", str(file)], check=True)
     ask.write_text(f"#!/bin/sh\ncat {words}\n")
     ask.chmod(0o700)
-    signer = sign.read_signer(file, attended=False)
+    signer = read_signer(file, attended=False)
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
-    with pytest.raises(verify.WrongUsage, match="ssh-keygen did not sign"):
+    with pytest.raises(VerifiedWrongUsage, match="ssh-keygen did not sign"):
         signer.sign(b"text")
     monkeypatch.setenv("SSH_ASKPASS", str(ask))
     monkeypatch.setenv("SSH_ASKPASS_REQUIRE", "force")
     words.write_text("wrong words\n")
-    with pytest.raises(verify.WrongUsage, match="ssh-keygen did not sign"):
+    with pytest.raises(VerifiedWrongUsage, match="ssh-keygen did not sign"):
         signer.sign(b"text")
     words.write_text("right words\n")
     statement = statement_of(read_public_key(tmp_path / "id.pub"))
@@ -228,8 +229,8 @@ def test_a_signature_by_another_key_is_not_taken(tmp_path: Path) -> None:
     """As where a .pub file is beside another private key."""
     public = make_key(tmp_path / "ben")
     make_key(tmp_path / "eve")
-    with pytest.raises(verify.WrongUsage, match="by another key"):
-        sign.Signer(public.raw, tmp_path / "eve").sign(b"text")
+    with pytest.raises(VerifiedWrongUsage, match="by another key"):
+        Signer(public.raw, tmp_path / "eve").sign(b"text")
 
 
 @NEEDS_SSH
@@ -238,8 +239,8 @@ def test_ssh_keygen_signs_and_verifies(tmp_path: Path) -> None:
     file = tmp_path / "id"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(file)], check=True)
     public = read_public_key(tmp_path / "id.pub")
-    signer = sign.read_signer(file)
-    assert signer.public == public.raw == sign.read_signer(tmp_path / "id.pub").public
+    signer = read_signer(file)
+    assert signer.public == public.raw == read_signer(tmp_path / "id.pub").public
     statement = statement_of(public)
     assert accepts({"statement": statement, "sshsig": signer.sign(message_of(statement))}, public)
     ours = hold(SECRET)
@@ -267,11 +268,11 @@ def test_an_agent_signs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
             file.unlink()
             public = read_public_key(tmp_path / "id.pub")
             statement = statement_of(public)
-            signed = sign.read_signer(tmp_path / "id.pub").sign(message_of(statement))
+            signed = read_signer(tmp_path / "id.pub").sign(message_of(statement))
             assert accepts({"statement": statement, "sshsig": signed}, public)
             subprocess.run(["ssh-add", "-q", "-D"], check=True)
-            with pytest.raises(verify.WrongUsage, match="ssh-keygen did not sign"):
-                sign.read_signer(tmp_path / "id.pub").sign(message_of(statement))
+            with pytest.raises(VerifiedWrongUsage, match="ssh-keygen did not sign"):
+                read_signer(tmp_path / "id.pub").sign(message_of(statement))
         finally:
             agent.terminate()
     shutil.rmtree(socket.parent)
@@ -293,33 +294,38 @@ def test_ssh_keygen_takes_what_our_token_signs(tmp_path: Path, application: byte
 
 
 @pytest.mark.slow
-def test_the_one_file_runs_alone(tmp_path: Path) -> None:
-    """Joined from two: neither hides a name of the other, nothing of the package is imported, and it writes itself."""
-    alone = tmp_path / "sign.py"
-    assert sign.main(["--write-alone", str(alone)]) == 0
-    text = alone.read_text()
-    names = [_names(Path(str(part.__file__)).read_text()) for part in (sign, verify)]
-    assert names[0] & names[1] == {"main"}
+@pytest.mark.parametrize("join", [join_signer, join_verifier])
+def test_the_one_file_has_every_name_once_and_imports_nothing_of_ours(join: Callable[[], str]) -> None:
+    """No module hides a name of another."""
+    tree = ast.parse(join())
+    defined = [name for node in tree.body for name in _names(node)]
+    assert [name for name, count in Counter(defined).items() if count > 1] == []
     modules = {
         ((node.module or "") if isinstance(node, ast.ImportFrom) else node.names[0].name).partition(".")[0]
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(tree)
         if isinstance(node, ast.Import | ast.ImportFrom)
     }
     assert modules <= sys.stdlib_module_names
-    again = subprocess.run([sys.executable, "-I", "-S", str(alone), "--write-alone", str(tmp_path / "two.py")], check=False)
-    assert again.returncode == 0
-    assert (tmp_path / "two.py").read_text() == text
 
 
-def _names(text: str) -> set[str]:
-    """What a module defines at its top."""
-    found: set[str] = set()
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found.add(node.name)
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-        found |= {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
-    return found
+@pytest.mark.slow
+def test_the_one_file_is_written_and_runs_alone(tmp_path: Path) -> None:
+    alone = tmp_path / "sign.py"
+    command = [sys.executable, "-m", "release_pipeline.signer", "--write-alone"]
+    assert subprocess.run([*command, str(alone)], check=False).returncode == 0
+    assert alone.read_text() == join_signer()
+    shown = subprocess.run([sys.executable, "-I", "-S", str(alone), "--help"], capture_output=True, text=True, check=True)
+    assert "BUNDLE.zip" in shown.stdout
+    done = subprocess.run([*command, str(tmp_path / "no" / "sign.py")], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
+def _names(node: ast.stmt) -> set[str]:
+    """What a statement of a module defines."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return {node.name}
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    return {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
 
 
 BEFORE = {"protect": {"epsilon": "1", "k": 10}, "columns": {"income": {"domain": ["0", "9"]}}, "retain": None}
@@ -330,7 +336,7 @@ def test_no_change_is_hidden_behind_others() -> None:
     columns = {f"c{number:03}": {"do": "drop"} for number in range(500)}
     now = {"protect": {"epsilon": "2", "k": 10, "weights": dict.fromkeys(columns, "1")}, "review": {"reviewers": 1}}
     now |= {"columns": {**columns, "income": {"domain": ["0", "90"]}}, "retain": None}
-    found = sign.list_changes(BEFORE, now)
+    found = list_changes(BEFORE, now)
     assert found[:2] == ['protect.epsilon: "1" -> "2"', "review.reviewers: nothing -> 1"]
     assert found[502] == 'columns.income.domain: ["0","9"] -> ["0","90"]'
     assert len(found) == 2 + 500 + 1 + 500
@@ -368,9 +374,9 @@ PAGE = """<!DOCTYPE html>
 )
 def test_a_page_that_does_something_is_found(body: str) -> None:
     """Scripts, handlers, addresses, and what a browser may read as another tag than we do."""
-    assert sign.find_active(PAGE.encode()) == ""
-    assert sign.find_active(PAGE.replace("BODY", body).encode())
-    assert sign.find_active(b"\xff") == "what is not UTF-8"
+    assert find_active(PAGE.encode()) == ""
+    assert find_active(PAGE.replace("BODY", body).encode())
+    assert find_active(b"\xff") == "what is not UTF-8"
 
 
 def test_a_bundle_is_read_once(tmp_path: Path) -> None:
@@ -381,10 +387,10 @@ def test_a_bundle_is_read_once(tmp_path: Path) -> None:
         reads.append(name)
         return io.BytesIO(contents[name] if reads.count(name) == 1 else b"other")
 
-    tree = verify.Tree(open_file, "")
-    tree.sizes = {"a.txt": 5, "large": verify.MOST_TO_PARSE + 1}
-    contents["large"] = bytes(verify.MOST_TO_PARSE + 1)
-    kept, skipped = sign.keep(tree, tmp_path)
+    tree = Tree(open_file, "")
+    tree.sizes = {"a.txt": 5, "large": MOST_TO_PARSE + 1}
+    contents["large"] = bytes(MOST_TO_PARSE + 1)
+    kept, skipped = keep(tree, tmp_path)
     assert (kept.read("a.txt"), kept.digest("a.txt")) == (b"shown", hashlib.sha256(b"shown").hexdigest())
     assert kept.digest("large") == hashlib.sha256(contents["large"]).hexdigest()
     assert (skipped, sorted(reads), list(tmp_path.iterdir())) == (1, ["a.txt", "large"], [tmp_path / "a.txt"])

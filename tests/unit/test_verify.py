@@ -30,8 +30,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from release_pipeline import verify
-from release_pipeline.verify import Fault, Finding, WrongUsage, verify_path, verify_signature, verify_statement
+from release_pipeline.verifier import chain, trees
+from release_pipeline.verifier.command import verify_path
+from release_pipeline.verifier.documents import Fault, WrongUsage, printable
+from release_pipeline.verifier.ed25519 import _decode, verify_signature
+from release_pipeline.verifier.findings import Finding
+from release_pipeline.verifier.joining import join_verifier
+from release_pipeline.verifier.remarks import REMARKS_FORMAT, REVIEW_FORMAT, is_review
+from release_pipeline.verifier.statements import read_keys, verify_statement
 from tests.guards import HANGING
 
 Files = dict[str, bytes]
@@ -139,7 +145,7 @@ def test_keys_of_small_order_sign_nothing(y: int, sign: int) -> None:
     public = (y | sign << 255).to_bytes(32, "little")
     nothing = (1).to_bytes(32, "little") + bytes(32)
     assert not any(verify_signature(public, bytes([number]), nothing) for number in range(64))
-    point = verify._decode(public)
+    point = _decode(public)
     if y < PRIME and not (sign and y in (1, PRIME - 1)):
         assert point is not None
         assert openssl_accepts(public, MESSAGE, nothing) or y != 1  # so the refusal above is ours
@@ -416,15 +422,15 @@ class World:
                 name = "" if release is None else f"{release[0]}/{release[1]}/r{release[2]}"
             except (KeyError, TypeError, ValueError, IndexError):  # it was twisted
                 continue
-            if verify.is_review(kind, name, content, RELEASE):
+            if is_review(kind, name, content, RELEASE):
                 entry = {"event": event["number"], "kind": kind, "noted": event["noted"], "signed": content.get("signed")}
                 events.append({**entry, **({"document": content.get("document")} if kind == "remarked" else {})})
-        return {"format": verify.REVIEW_FORMAT, "release": RELEASE, "events": events}
+        return {"format": REVIEW_FORMAT, "release": RELEASE, "events": events}
 
     def dossier(self) -> Files:
         files = {
             "README.md": b"read me\n",
-            "verify.py": Path(verify.__file__).read_bytes(),
+            "verify.py": join_verifier().encode(),
             "events.jsonl": "".join(f"{line}\n" for line in self.lines).encode(),
             f"policies/rand-hie.{digest(self.policy_text)[:12]}.json": self.policy_text.encode(),
             "policies/diffs.txt": b"",
@@ -695,7 +701,7 @@ def test_every_file_of_a_dossier(dossier: Files, name: str, tmp_path: Path) -> N
 )
 def test_files_that_do_not_belong_there(package: Files, dossier: Files, name: str, tmp_path: Path) -> None:
     """Each is named, in a package and in a dossier's parts."""
-    named = verify.printable(name)
+    named = printable(name)
     assert any(named in words for words in judge({**package, name: b"x"}, tmp_path / "p"))
     for folder in ("", "package/", "candidate/"):
         assert any(named in words for words in judge({**dossier, folder + name: b"x"}, tmp_path / "d"))
@@ -737,7 +743,7 @@ def remark(name: str, **changes: Any) -> Callable[[World], None]:
     """Remarks on the candidate, with these parts of the event otherwise."""
 
     def step(world: World) -> None:
-        document = {"format": verify.REMARKS_FORMAT, "subject": RELEASE, "hash": world.candidate_hash}
+        document = {"format": REMARKS_FORMAT, "subject": RELEASE, "hash": world.candidate_hash}
         document |= {"remarks": [{"passage": "claim", "text": "too coarse"}]}
         signed = world.sign(name, "remarks", RELEASE, digest(canonical(document)))
         world.note("remarked", RELEASE, **{"subject": RELEASE, "document": document, "signed": signed, **changes})
@@ -816,7 +822,7 @@ def two_names_one_key(world: World) -> None:
     )
 
 
-GOOD_REMARKS = {"format": verify.REMARKS_FORMAT, "subject": RELEASE, "hash": "5" * 64, "remarks": [{"passage": "", "text": "so"}]}
+GOOD_REMARKS = {"format": REMARKS_FORMAT, "subject": RELEASE, "hash": "5" * 64, "remarks": [{"passage": "", "text": "so"}]}
 NOT_THE_CAP = "is not the one that the officer approved last before it"
 ATTACKS: dict[str, tuple[dict[str, list[Any]], str]] = {
     "a reviewer signs the package": ({"package": [lambda world: world.do_package("ben")]}, "may not sign 'package'"),
@@ -1094,11 +1100,11 @@ def test_a_chain_rewritten_with_right_hashes(dossier: Files, tmp_path: Path) -> 
 def test_a_list_of_keys_is_plain(entry: tuple[str, Any]) -> None:
     """A name, an Ed25519 key and a known role each; one officer; no key twice; and then nothing in it is believed."""
     keys = World().keys()
-    assert len(verify.read_keys(keys)) == len(PEOPLE)
+    assert len(read_keys(keys)) == len(PEOPLE)
     fine = {**keys["keys"], "otto": {"key": public_text("otto"), "role": "steward"}}
-    assert len(verify.read_keys({"keys": fine})) == len(PEOPLE) + 1
+    assert len(read_keys({"keys": fine})) == len(PEOPLE) + 1
     with pytest.raises(Fault):
-        verify.read_keys({"keys": {**keys["keys"], entry[0]: entry[1]}})
+        read_keys({"keys": {**keys["keys"], entry[0]: entry[1]}})
 
 
 @pytest.mark.parametrize(
@@ -1215,7 +1221,7 @@ def test_duplicate_links_and_encrypted_entries_in_a_zip(package: Files, tmp_path
 
 def test_a_zip_bomb(package: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What would unpack to far more than its size is not unpacked; a directory that claims a great length is not read."""
-    monkeypatch.setattr(verify, "MOST_UNPACKED", 2**20)
+    monkeypatch.setattr(trees, "MOST_UNPACKED", 2**20)
     with zipfile.ZipFile(tmp_path / "p.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in package.items():
             archive.writestr(name, content)
@@ -1236,14 +1242,14 @@ def test_sizes_that_are_no_package(package: Files, dossier: Files, tmp_path: Pat
     os.truncate(folder / "data.csv", 2**40)
     assert any("larger than any package" in words for words in failures(verify_path(folder)))
     for name in ("privacy-card.json", "SHA256SUMS", "trusted-keys.sig"):
-        monkeypatch.setattr(verify, "MOST_TO_PARSE", 2**20)
+        monkeypatch.setattr(trees, "MOST_TO_PARSE", 2**20)
         put(package, folder)
         os.truncate(folder / name, 2**21)
         assert any(name in words for words in failures(verify_path(folder)))
-    monkeypatch.setattr(verify, "MOST_FILES", 12)
+    monkeypatch.setattr(trees, "MOST_FILES", 12)
     assert any("more than 12 files" in words for words in failures(verify_path(put(dossier, tmp_path / "d"))))
     monkeypatch.undo()
-    monkeypatch.setattr(verify, "MOST_SIGNATURES", 4)
+    monkeypatch.setattr(chain, "MOST_SIGNATURES", 4)
     assert any("too many" in words for words in failures(verify_path(tmp_path / "d")))
     assert time.process_time() - begun < 60  # of the processor, however busy it is: to read a terabyte takes far longer
 
@@ -1408,7 +1414,7 @@ def test_it_runs_alone_in_a_dossier(tmp_path: Path) -> None:
 
 def test_it_needs_python_3_9_and_nothing_else() -> None:
     """By its grammar and its imports."""
-    tree = ast.parse(Path(verify.__file__).read_text(encoding="utf-8"), feature_version=(3, 9))
+    tree = ast.parse(join_verifier(), feature_version=(3, 9))
     for node in ast.walk(tree):
         assert not isinstance(node, ast.Match)
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

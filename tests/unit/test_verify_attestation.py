@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from release_pipeline import verify
 from release_pipeline.publish.package import list_signers, write_attestations
 from release_pipeline.trust.keys import PublicKey
 from release_pipeline.trust.members import Member, Trust
-from release_pipeline.verify import verify_path
+from release_pipeline.verifier.attestation import ATTESTED
+from release_pipeline.verifier.command import verify_path
 from tests.ssh_keys import hold
 from tests.unit.test_verify import (
     OFFICER,
@@ -218,7 +218,7 @@ def trust() -> Trust:
 
 
 CARD = {
-    **dict.fromkeys(verify.ATTESTED),
+    **dict.fromkeys(ATTESTED),
     "release": RELEASE,
     "registry_head": {"event": 1, "hash": "ab" * 32},
     "rows": {"in": 7},
@@ -232,7 +232,7 @@ def test_what_is_written_is_what_the_specifications_say(trust: Trust) -> None:
     made = write_attestations(CARD, HASHES, trust, hold(SECRETS["robot"]))
     payload = made[STATEMENT].encode()
     assert made == write_attestations(CARD, HASHES, trust, hold(SECRETS["robot"]))
-    assert json.loads(payload)["predicate"] == {name: CARD[name] for name in verify.ATTESTED}
+    assert json.loads(payload)["predicate"] == {name: CARD[name] for name in ATTESTED}
     names = [subject["name"] for subject in json.loads(payload)["subject"]]
     assert names == ["a.json", "data.csv"]
     assert made[SSH].encode() == sign_for_ssh(payload)

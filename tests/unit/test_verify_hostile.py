@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from release_pipeline import verify
-from release_pipeline.verify import Fault
+from release_pipeline.verifier import chain, dossiers
+from release_pipeline.verifier.documents import Fault
+from release_pipeline.verifier.dossiers import _list_before, _list_counted
+from release_pipeline.verifier.statements import check_statement
 from tests.unit.test_verify import World, digest, judge, with_steps
 from tests.unit.test_verify_restored import LOST, enter
 
@@ -60,9 +62,9 @@ def test_a_release_more_than_the_officer_gave_up(tmp_path: Path) -> None:
 def test_signatures_that_do_not_hold_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each takes a millisecond: whoever sends a million takes a quarter of an hour."""
     looked: list[object] = []
-    real = verify._verify_statement
-    monkeypatch.setattr(verify, "MOST_SIGNATURES", 20)
-    monkeypatch.setattr(verify, "_verify_statement", lambda *given, **wanted: (looked.append(given), real(*given, **wanted))[1])
+    real = check_statement
+    monkeypatch.setattr(chain, "MOST_SIGNATURES", 20)
+    monkeypatch.setattr(chain, "check_statement", lambda *given, **wanted: (looked.append(given), real(*given, **wanted))[1])
 
     def spam(world: World) -> None:
         for number in range(100):
@@ -86,9 +88,9 @@ def merged(generations: int) -> dict[str, Any]:
 def test_many_merges_are_followed_soon_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not after as many steps as there are ways back."""
     asked: list[object] = []
-    real = verify._list_before
-    monkeypatch.setattr(verify, "_list_before", lambda declared: (asked.append(declared), real(declared))[1])
-    assert len(verify._list_counted(merged(40), "a40")) == 81
+    real = _list_before
+    monkeypatch.setattr(dossiers, "_list_before", lambda declared: (asked.append(declared), real(declared))[1])
+    assert len(_list_counted(merged(40), "a40")) == 81
     with pytest.raises(Fault, match="more than can be told apart"):
-        verify._list_counted(merged(300), "a300")
+        _list_counted(merged(300), "a300")
     assert len(asked) < 200

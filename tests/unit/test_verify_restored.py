@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from release_pipeline import verify
+from release_pipeline.verifier.chain import HEAD_FORMAT
+from release_pipeline.verifier.command import main
 from tests.unit.test_verify import LOSS, World, canonical, digest, judge, put, usual, with_steps
 
 LOST = "rand-hie/1/r1"
@@ -79,7 +80,7 @@ def known() -> World:
 
 def _witness(world: World, number: int, **changes: Any) -> bytes:
     hash = json.loads(world.lines[min(number, len(world.lines)) - 1])["hash"]
-    said = {"format": verify.HEAD_FORMAT, "event": number, "hash": hash}
+    said = {"format": HEAD_FORMAT, "event": number, "hash": hash}
     return json.dumps({**said, "noted": "", **changes}).encode()
 
 
@@ -96,5 +97,5 @@ def test_a_dossier_must_have_the_witnessed_event(
 ) -> None:
     folder, file = put(known.dossier(), tmp_path / "dossier"), tmp_path / "head.json"
     file.write_bytes(_witness(known, number, **changes))
-    assert verify.main([str(folder), "--since", str(file)]) == bool(words)
+    assert main([str(folder), "--since", str(file)]) == bool(words)
     assert (words or "event 3 is the one that was witnessed") in capsys.readouterr().out

@@ -19,8 +19,10 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from release_pipeline import verify
-from release_pipeline.verify import message_of, name_ssh_key, verify_path
+from release_pipeline.verifier import revocations
+from release_pipeline.verifier.command import verify_path
+from release_pipeline.verifier.documents import MOST_JSON
+from release_pipeline.verifier.statements import message_of, name_ssh_key
 from tests.unit.test_verify import (
     RELEASE,
     TIME,
@@ -241,7 +243,7 @@ def test_a_list_that_cannot_be_had(tmp_path: Path) -> None:
     """Too long by a byte, no file, a link, a pipe, another protocol: what was asked for was not done, so it is a failure."""
     world = usual_world()
     known = world.revoked(world.entry_of("dan", AFTER))
-    padding = b" " * (verify.MOST_JSON - len(known))
+    padding = b" " * (MOST_JSON - len(known))
     assert judge(world.package, tmp_path, known + padding) == []
     assert any("too long" in words for words in judge(world.package, tmp_path, known + padding + b" "))
     (tmp_path / LIST).write_bytes(known)
@@ -299,7 +301,7 @@ def test_a_list_by_its_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert "too long" in words
         with monkeypatch.context() as late:
             clock = iter([0.0, 1000.0])
-            late.setattr(verify, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+            late.setattr(revocations, "time", SimpleNamespace(monotonic=lambda: next(clock)))
             [words] = failures(verify_path(folder, OLGA, f"{address}/list"))
             assert "it took longer than 30 s" in words
     [words] = failures(verify_path(folder, OLGA, f"{address}/list"))  # nobody answers any more

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.verify import Finding, WrongUsage, examine, main, verify_events
+from release_pipeline.verifier.command import examine, main, verify_events
+from release_pipeline.verifier.documents import WrongUsage
+from release_pipeline.verifier.findings import Finding
 from tests.unit import test_verify
 from tests.unit.test_verify import LOSS, RELEASE, TIME, USUAL, Files, World, failures, pack, put, usual, with_steps
 from tests.unit.test_verify_restored import LOST, enter

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.verify import verify_path
+from release_pipeline.verifier.command import verify_path
 from tests.unit.test_verify import OFFICER, failures, put, usual
 
 FORGED = b"clinic,visits\nFORGED,666\n"

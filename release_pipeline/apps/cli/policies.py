@@ -104,7 +104,7 @@ def mask(
     if not unaccounted:
         what = "mask keeps no account of what people were exposed to."
         raise WrongUsage(what, remedy="Add --unaccounted if this is not a release.")
-    from release_pipeline.pipeline.mask import (
+    from release_pipeline.pipeline.mask_file import (
         check_masking,
         mask_file,
         note_masking,  # heavy; `check` starts without it

@@ -9,19 +9,20 @@ from typing import Any
 
 import click
 
-from release_pipeline import sign as signing
-from release_pipeline import verify as verifier
 from release_pipeline.apps.cli import commands as cli
 from release_pipeline.apps.cli.commands import AGAIN, describe_approval, describe_release, print_lines
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.ledger.exposure import warn_by_name
 from release_pipeline.pipeline.opening import find_release
 from release_pipeline.review.bundle import describe_review, find_subject, write_bundle
+from release_pipeline.signer.command import document_file, remarks_file, sign_bundle
 from release_pipeline.store.site import Site
 from release_pipeline.trust import approvals
 from release_pipeline.trust.approvals import Decision
 from release_pipeline.trust.keys import read_key, read_statement
 from release_pipeline.trust.remarks import KIND, read_document
+from release_pipeline.verifier.documents import Fault
+from release_pipeline.verifier.documents import WrongUsage as VerifiedWrongUsage
 
 _NOT_SEEN = "note: signed as it was at this moment on this machine; `review export` and `sign` show what is signed."
 _DEEDS = {"reject": "rejected", "return": "returned", "remarks": "remarked on"}
@@ -50,7 +51,7 @@ def export(target: str, output: Path, remarks: Path | None, site: Site) -> None:
 @cli.home
 def import_(statements: tuple[Path, ...], remarks: Path | None, site: Site) -> None:
     """Record signed statements, as if they were signed here."""
-    beside = [signing.remarks_file(file) for file in statements if signing.remarks_file(file).is_file()]
+    beside = [remarks_file(file) for file in statements if remarks_file(file).is_file()]
     files = list(dict.fromkeys([*beside, *statements]))  # remarks first: the vote that they came with may end the review
     signed = [(file, read_statement(file)) for file in files]
     remarked = [file for file, content in signed if content["statement"]["kind"] == KIND]
@@ -58,7 +59,7 @@ def import_(statements: tuple[Path, ...], remarks: Path | None, site: Site) -> N
         what = f"--remarks is the document of one statement of remarks, and here are {len(remarked)}."
         raise WrongUsage(what, remedy="Without it the document is looked for beside each statement.")
     for file, content in signed:
-        document = read_document(remarks or signing.document_file(file)) if file in remarked else None
+        document = read_document(remarks or document_file(file)) if file in remarked else None
         _print_decision(approvals.import_statement(site, content, document), content["statement"]["kind"])
 
 
@@ -84,10 +85,10 @@ def sign(**given: Any) -> None:
     statement. It needs no site and no network."""
     options = argparse.Namespace(give_back=given.pop("return"), **given)
     try:
-        signing.sign_bundle(options)
-    except verifier.WrongUsage as error:
+        sign_bundle(options)
+    except VerifiedWrongUsage as error:
         raise WrongUsage(f"{error.what}.") from None
-    except verifier.Fault as fault:
+    except Fault as fault:
         raise ReleasePipelineError(f"{fault.what}.", where=str(options.bundle), remedy="Nothing was signed.") from None
 
 

@@ -15,7 +15,7 @@ from release_pipeline.errors import GateFailed, ReleasePipelineError
 from release_pipeline.operate.alerts.outbox import keep_event
 from release_pipeline.operate.alerts.settings import LineageSettings, read_lineage
 from release_pipeline.operate.openlineage import Assertion, Event, StageRun, name_run
-from release_pipeline.pipeline.release import StageResult
+from release_pipeline.pipeline.context import StageResult
 from release_pipeline.policy import Policy
 from release_pipeline.publish.publish import describe_published
 from release_pipeline.store.registry import ReleaseId

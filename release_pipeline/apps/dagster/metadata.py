@@ -12,7 +12,7 @@ from typing import Any
 import dagster as dg
 
 from release_pipeline.operate.openlineage import Assertion, list_columns
-from release_pipeline.pipeline.release import StageResult
+from release_pipeline.pipeline.context import StageResult
 from release_pipeline.policy import Policy
 from release_pipeline.rows.checks import Check, families_of, round_up
 

@@ -25,8 +25,8 @@ from release_pipeline.operate.timetable import (
     record_policies,
     tick,
 )
+from release_pipeline.pipeline.context import record_failed_run
 from release_pipeline.pipeline.opening import list_recorded_runs, open_release
-from release_pipeline.pipeline.record import record_failed_run
 from release_pipeline.pipeline.sources import open_source
 from release_pipeline.policy import Policy
 from release_pipeline.store.registry import ReleaseId

@@ -15,8 +15,8 @@ from release_pipeline.apps.dagster.operations import RELEASE
 from release_pipeline.apps.dagster.releases import OWNERS, RETRIES, readable_failures
 from release_pipeline.apps.dagster.runs import find_unfinished_run, tag_run
 from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.pipeline.context import StageResult
 from release_pipeline.pipeline.opening import open_release
-from release_pipeline.pipeline.release import StageResult
 from release_pipeline.policy import Policy
 from release_pipeline.publish.delivery import deliver
 from release_pipeline.publish.publish import describe_published, list_publishable, publish, read_service_key

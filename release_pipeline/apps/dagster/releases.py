@@ -1,4 +1,4 @@
-"""The chain of assets of one policy: each asset is one call into `flow`, partitioned by release, grouped by trust zone."""
+"""The chain of assets of one policy: each asset runs one stage of `pipeline`, partitioned by release, grouped by trust zone."""
 
 import re
 import warnings
@@ -35,12 +35,18 @@ from release_pipeline.errors import (
     own_frame,
     read_out_of_space,
 )
+from release_pipeline.pipeline.audit import audit
+from release_pipeline.pipeline.candidate import freeze_candidate
+from release_pipeline.pipeline.context import StageContext, StageResult
+from release_pipeline.pipeline.microaggregate import microaggregate
 from release_pipeline.pipeline.opening import open_release
-from release_pipeline.pipeline.release import ReleaseFlow, StageResult
+from release_pipeline.pipeline.release import STAGES, Stage
+from release_pipeline.pipeline.validate import validate
 from release_pipeline.policy import Policy, load_policy
 from release_pipeline.policy.loading.load import check_name
 from release_pipeline.policy.plans.calendar import longest_wait
 from release_pipeline.policy.plans.plan import describe_claim, describe_plan, make_plan
+from release_pipeline.report.page import REPORT
 from release_pipeline.rows.checks import families_of
 
 ZONES = {
@@ -105,7 +111,7 @@ def build_release_assets(
             "deps": [key(previous)] if previous else [names.policy_file(f"{policy.policy}.yaml"), key("source")],
         }
 
-    def simple(stage: str, previous: str | None, step: Callable[[ReleaseFlow], StageResult]) -> Any:
+    def simple(stage: str, previous: str | None, step: Stage) -> Any:
         @dg.asset(key=key(stage), partitions_def=releases, pool=pool, required_resource_keys=needed, **spec(stage, previous))
         def build(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
             with emitting(context, names.site_of(context), stage, ZONES[stage][2]) as told:
@@ -133,7 +139,7 @@ def build_release_assets(
     def validated(context: dg.AssetExecutionContext) -> Iterator[Any]:
         with emitting(context, names.site_of(context), "validated", ZONES["validated"][2]) as told:
             with opened_flow(context, names.site_of(context), policy, say, told) as flow:
-                result = flow.validate()
+                result = validate(flow)
             if result.refusal:
                 told.refuse()
             else:
@@ -176,7 +182,7 @@ def build_release_assets(
         try:
             with emitting(context, names.site_of(context), "microaggregated", ZONES["microaggregated"][2]) as told:
                 with opened_flow(context, names.site_of(context), policy, say, told) as flow:
-                    result = flow.microaggregate()
+                    result = microaggregate(flow)
                 told.complete(result, flow.id)
         except GateFailed as failed:
             yield check_result("gates", key("microaggregated"), False, failed.findings)
@@ -206,25 +212,27 @@ def build_release_assets(
     def audited_and_candidate(context: dg.AssetExecutionContext) -> Iterator[Any]:
         with emitting(context, names.site_of(context), "audited", ZONES["audited"][2]) as told:
             with opened_flow(context, names.site_of(context), policy, say, told) as flow:
-                audited = flow.audit()
+                audited = audit(flow)
             told.complete(audited, flow.id)
         yield materialized(audited, flow, key("suppressed"), asset=key("audited"))
         with emitting(context, names.site_of(context), "candidate", ZONES["candidate"][2]) as told:
             with opened_flow(context, names.site_of(context), policy, say, told) as flow:
-                candidate = flow.freeze()
+                candidate = freeze_candidate(flow)
                 whole = flow.candidate_is_whole()
             told.complete(candidate, flow.id)
-        yield materialized(candidate, flow, key("suppressed"), asset=key("candidate"), report=flow.report)
+        yield materialized(
+            candidate, flow, key("suppressed"), asset=key("candidate"), report=flow.site.candidate(str(flow.id)) / REPORT
+        )
         yield check_result("frozen", key("candidate"), whole, () if whole else ("A file was changed.",))
         yield from on_time_check(policy, key("candidate"), names.site_of(context).open())
 
     assets = [
         _build_source(policy, names, upstream),
-        simple("ingested", None, ReleaseFlow.ingest),
+        simple("ingested", None, STAGES["ingested"]),
         validated,
         microaggregated,
-        simple("masked", "microaggregated", ReleaseFlow.mask),
-        simple("suppressed", "masked", ReleaseFlow.suppress),
+        simple("masked", "microaggregated", STAGES["masked"]),
+        simple("suppressed", "masked", STAGES["suppressed"]),
         audited_and_candidate,
     ]
     job = dg.define_asset_job(
@@ -266,7 +274,7 @@ def _build_source(policy: Policy, names: Names, upstream: Sequence[str]) -> Any:
 @contextmanager
 def opened_flow(
     context: dg.AssetExecutionContext, site: SiteResource, policy: Policy, say: Callable[[str], None], told: Emitter
-) -> Iterator[ReleaseFlow]:
+) -> Iterator[StageContext]:
     """The flow of this run's release, under the policy as it stands now; what it refuses is noted and told in words. Its steps
     are in Dagster's log, and told; its lineage begins."""
 
@@ -287,7 +295,12 @@ def opened_flow(
 
 
 def materialized(
-    result: StageResult, flow: ReleaseFlow, previous: dg.AssetKey, *, asset: dg.AssetKey | None = None, report: Path | None = None
+    result: StageResult,
+    flow: StageContext,
+    previous: dg.AssetKey,
+    *,
+    asset: dg.AssetKey | None = None,
+    report: Path | None = None,
 ) -> dg.MaterializeResult[Any]:
     """What Dagster records of a stage: allow-listed facts, columns with their lineage, a version that depends on the content, and
     where the reviewers' report lies, which only who may read the vault can open."""

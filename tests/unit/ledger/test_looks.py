@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline import verify
 from release_pipeline.errors import Blocked, PolicyInvalid, ReleasePipelineError, WrongUsage
 from release_pipeline.ledger.looks import (
     LOOKED,
@@ -21,6 +20,10 @@ from release_pipeline.ledger.looks import (
 from release_pipeline.ledger.policies import policy_of, read_caps, record_policy
 from release_pipeline.store.ledger import RESERVED
 from release_pipeline.store.registry import Event, ReleaseId
+from release_pipeline.verifier.chain import Event as VerifiedEvent
+from release_pipeline.verifier.chain import History
+from release_pipeline.verifier.dossiers import _concerns, check_looks
+from release_pipeline.verifier.report import Report
 from tests.integration.sites import TinySite, make_site
 
 DIGEST = "ab" * 32
@@ -159,8 +162,8 @@ def test_a_look_concerns_the_same_people_and_the_same_source(
     looked = Event(1, LOOKED, NOTED, None, {**CONTENT, "by": "ana", **look}, "")
     charged = Event(2, RESERVED, NOTED, ONE, {"population": "folk", **charge}, "")
     assert bool(find_looks_before((looked, charged), ONE)) is concerns
-    theirs = [verify.Event(each.number, each.kind, str(each.release), dict(each.content), "") for each in (looked, charged)]
-    assert verify._concerns(*theirs) is concerns  # pyright: ignore[reportPrivateUsage]
+    theirs = [VerifiedEvent(each.number, each.kind, str(each.release), dict(each.content), "") for each in (looked, charged)]
+    assert _concerns(*theirs) is concerns  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.parametrize(("origin", "concerns"), [("a", True), ("b", False)])
@@ -172,8 +175,8 @@ def test_what_was_called_public_is_a_look_if_it_was_the_source(origin: str, *, c
     found = find_looks_before((said, charged), ONE)
     assert [look.on for look in found] == ["public"] * concerns
     assert all("that is public, as they said (shelf): dp-cdf, epsilon 1" in look.words for look in found)
-    theirs = [verify.Event(each.number, each.kind, str(each.release), dict(each.content), "") for each in (said, charged)]
-    assert verify._concerns(*theirs) is concerns  # pyright: ignore[reportPrivateUsage]
+    theirs = [VerifiedEvent(each.number, each.kind, str(each.release), dict(each.content), "") for each in (said, charged)]
+    assert _concerns(*theirs) is concerns  # pyright: ignore[reportPrivateUsage]
 
 
 def test_a_look_says_what_its_people_were_before_and_whose_they_are(tiny: TinySite) -> None:
@@ -206,8 +209,8 @@ def test_who_verifies_counts_runs_that_became_charges_likewise() -> None:
     chain = [Event(1, LOOKED, NOTED, None, run, "")]
     for number, release in enumerate((ONE, others, TWO), start=2):
         chain.append(Event(number, RESERVED, NOTED, release, {"population": "folk", "policy_hash": DIGEST}, ""))
-    theirs = [verify.Event(each.number, each.kind, str(each.release or ""), dict(each.content), "") for each in chain]
-    history = verify._History(verify._Report(None), theirs)  # pyright: ignore[reportPrivateUsage]
+    theirs = [VerifiedEvent(each.number, each.kind, str(each.release or ""), dict(each.content), "") for each in chain]
+    history = History(Report(None), theirs)  # pyright: ignore[reportPrivateUsage]
     for release, count in ((ONE, 1), (others, 0), (TWO, 0)):
         assert len(find_looks_before(chain, release)) == count
-        verify._check_looks(history, str(release), count, by="the card")  # pyright: ignore[reportPrivateUsage]
+        check_looks(history, str(release), count, by="the card")  # pyright: ignore[reportPrivateUsage]

@@ -10,6 +10,10 @@ from release_pipeline.apps.cli import main
 from release_pipeline.errors import OutOfSpace, ReleasePipelineError
 from release_pipeline.pipeline import forecast
 from release_pipeline.pipeline.forecast import PROGRAM, find_enough, forecast_memory
+from release_pipeline.pipeline.ingest import ingest
+from release_pipeline.pipeline.microaggregate import microaggregate
+from release_pipeline.pipeline.release import run_release
+from release_pipeline.pipeline.validate import validate
 from release_pipeline.policy import load_policy
 from release_pipeline.store.environment import DATABASE
 from tests.integration.sites import TinySite, make_site
@@ -59,13 +63,13 @@ def test_too_little_is_refused_before_the_charge(
     monkeypatch.setattr(forecast, "PROGRAM", 3 << 30)
     (tiny.home / "site.yaml").write_text("memory: 2 GiB\n")
     flow = tiny.flow()
-    flow.ingest()
-    flow.validate()
+    ingest(flow)
+    validate(flow)
     with pytest.raises(OutOfSpace, match=r"60 records needs about 3 GiB of memory, and site.yaml allows it 2 GiB\. Nothing is"):
-        flow.microaggregate()
+        microaggregate(flow)
     assert tiny.charges() == []
     assert tiny.states() == ["opened"]
     assert main(["check", str(tiny.home / "policies" / "people.yaml"), "--rows", "60"]) == 0
     assert "memory      about 3 GiB of 2 GiB for 60 rows: a run is refused before anything is charged" in capsys.readouterr().out
     (tiny.home / "site.yaml").write_text("memory: 4 GiB\n")
-    assert tiny.flow().run().stage == "candidate"
+    assert run_release(tiny.flow()).stage == "candidate"

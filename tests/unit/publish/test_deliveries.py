@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from release_pipeline import verify
 from release_pipeline.ledger.states import ReleaseStatus
 from release_pipeline.publish.delivery import list_tasks
 from release_pipeline.store.registry import Event, ReleaseId
 from release_pipeline.targets.settings import TargetSettings
+from release_pipeline.verifier.chain import AT_TARGETS, History
+from release_pipeline.verifier.chain import Event as VerifiedEvent
+from release_pipeline.verifier.report import Report
 
 RELEASE = ReleaseId("people", "1")
 HASH, NOTED = "a" * 64, "2026-11-01T10:00:00+00:00"
@@ -66,14 +68,14 @@ def test_what_is_outstanding_follows_from_state_events_and_targets(
 
 def judge(*happened: tuple[str, dict[str, Any]], published: str = HASH) -> list[str]:
     """What `verify` says of a chain of these events about a package, beside what it says of signatures."""
-    report = verify._Report(None)
-    history = verify._History(report, [])
+    report = Report(None)
+    history = History(report, [])
     history._published[str(RELEASE)] = published
     for number, (kind, content) in enumerate(happened, start=1):
-        event = verify.Event(number, kind, str(RELEASE), content, "hash")
+        event = VerifiedEvent(number, kind, str(RELEASE), content, "hash")
         history._of.setdefault((kind, event.release), []).append(event)
         with report.about(f"event {number} ({kind})"):
-            if kind in verify.AT_TARGETS:
+            if kind in AT_TARGETS:
                 history._take(event)
     return [f"{finding.level}: {finding.words}" for finding in report.findings]
 

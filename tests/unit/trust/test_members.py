@@ -7,7 +7,6 @@ import json
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from release_pipeline import verify
 from release_pipeline.ledger import office, states
 from release_pipeline.ledger import office as clocks
 from release_pipeline.publish import delivery as published
@@ -16,7 +15,10 @@ from release_pipeline.store.site import Site
 from release_pipeline.trust import members as trust
 from release_pipeline.trust.keys import NotSigned, PrivateKey
 from release_pipeline.trust.members import ROLES, Trust, trust_key
-from release_pipeline.verify import MAY_SIGN, SIGNED_EVENTS, Fault, verify_statement
+from release_pipeline.verifier.documents import Fault
+from release_pipeline.verifier.statements import MAY_SIGN, SIGNED_EVENTS, TOMBSTONES, verify_statement
+from release_pipeline.verifier.statements import ROLES as VERIFIER_ROLES
+from release_pipeline.verifier.trees import CARD, KEYS, KEYS_SIG, SUMS_SIG
 from tests.ssh_keys import hold
 
 DIGEST = "ab" * 32
@@ -42,11 +44,11 @@ def trusted(people: dict[str, PrivateKey], tmp_path_factory: pytest.TempPathFact
 def test_the_two_lists_are_the_same() -> None:
     """Roles, kinds, and who may sign which; and the words of statements and files that both must know."""
     assert MAY_SIGN == MAY_SIGN
-    assert ROLES == verify.ROLES
+    assert ROLES == VERIFIER_ROLES
     assert {role for roles in MAY_SIGN.values() for role in roles} <= set(ROLES)
-    assert (trust.KEYS, trust.KEYS_SIGNATURE) == (verify.KEYS, verify.KEYS_SIG)
-    assert (published.SIGNATURE, package.CARD) == (verify.SUMS_SIG, verify.CARD)
-    assert {name: MAY_SIGN[kind] for name, kind in verify.TOMBSTONES.items()} == dict.fromkeys(
+    assert (trust.KEYS, trust.KEYS_SIGNATURE) == (KEYS, KEYS_SIG)
+    assert (published.SIGNATURE, package.CARD) == (SUMS_SIG, CARD)
+    assert {name: MAY_SIGN[kind] for name, kind in TOMBSTONES.items()} == dict.fromkeys(
         published.TOMBSTONES.values(), ("officer",)
     )
 

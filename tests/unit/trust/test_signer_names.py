@@ -13,7 +13,8 @@ import pytest
 from release_pipeline.errors import PolicyInvalid, WrongUsage
 from release_pipeline.policy import load_policy
 from release_pipeline.trust.keys import check_person
-from release_pipeline.verify import Fault, name_ssh_key, read_keys, verify_statement
+from release_pipeline.verifier.documents import Fault
+from release_pipeline.verifier.statements import name_ssh_key, read_keys, verify_statement
 from tests.integration.sites import policy_text
 
 VARIANTS = {

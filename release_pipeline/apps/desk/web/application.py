@@ -147,7 +147,7 @@ LOGIN, STATIC, ALIVE = "/login", "/static/", "/alive"
 _PAGE = re.compile(  # what a notice or a bookmark may lead to: pages that are looked at, and no other address
     r"/(?:releases|policies|approvals|chain|caps|audit|help)(?:/(?!\.\.?(?:/|$))[A-Za-z0-9._-]{1,64}){0,4}"
 )
-_BASE = "release_pipeline.desk.base"
+_BASE = "release_pipeline.base"
 _SECONDS = 8 * 3600
 _FILES = (*(Path(__file__).parent / "static").iterdir(), Path(report.__file__).parent / "templates" / "tokens.css")
 _LOG = logging.getLogger(__name__)

@@ -1,15 +1,17 @@
-"""What the registry knows of one release, and what is told of it to everybody."""
+"""What every stage of a release is given: its site, policy and name, and what is recorded of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+import json
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, TypeAlias
 
-from release_pipeline.errors import Blocked
-from release_pipeline.formats.passed_stages import Suppressed
-from release_pipeline.ledger.facts import PublicFacts, claimed_nano, describe_bound, note_facts
-from release_pipeline.ledger.looks import Look, find_looks_before
+from release_pipeline.audit.gates import Gate
+from release_pipeline.errors import Blocked, DataRefused, Held, NotPassed, ReleasePipelineError, StoreError
+from release_pipeline.ledger.facts import claimed_nano, note_facts
+from release_pipeline.ledger.looks import WITHHELD, Look, find_looks_before, refuse_run
 from release_pipeline.ledger.office import check_accepted
 from release_pipeline.ledger.policies import read_caps, record_policy
 from release_pipeline.ledger.states import (
@@ -26,22 +28,47 @@ from release_pipeline.ledger.states import (
     move,
     status_of,
 )
+from release_pipeline.masking import Strategy, find_strategy
 from release_pipeline.mechanisms.accounting.budget import NANO
-from release_pipeline.pipeline.cap import check_cap, open_account
+from release_pipeline.mechanisms.catalogue import MECHANISM_VERSION
+from release_pipeline.mechanisms.noise import Context
+from release_pipeline.pipeline.cap import check_cap
 from release_pipeline.pipeline.reservation import forget_secret, next_revision
+from release_pipeline.pipeline.sources import open_source, version_of
 from release_pipeline.policy import Policy
-from release_pipeline.policy.plans.loss import sum_series
-from release_pipeline.policy.plans.plan import describe_claim
-from release_pipeline.policy.values.formats import decimal_text
+from release_pipeline.rows.checks import (
+    round_up,
+)
+from release_pipeline.rows.validate import Verdict, describe_failed
 from release_pipeline.store.files import PLAIN, Probe, is_whole
 from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.site import Site
 from release_pipeline.store.source import SourceDoor
+from release_pipeline.store.vault import ReleaseWorkspace, open_workspace
 from release_pipeline.trust.approvals import check_may_run
 
 Progress: TypeAlias = Callable[[str], None]
 Admit: TypeAlias = Callable[[SourceDoor], str]  # the version of a source; raises where it may not be released
+
+
+@dataclass(frozen=True, slots=True)
+class StageResult:
+    """What a stage did. `facts` may be shown to anybody who sees Dagster's UI; `internal` only where the site allows it."""
+
+    stage: str
+    version: str
+    facts: dict[str, Any]
+    internal: dict[str, Any] = field(default_factory=dict[str, Any])
+    verdicts: tuple[Verdict, ...] = ()
+    gates: tuple[Gate, ...] = ()
+    words: tuple[str, ...] = ()
+    source: str = ""  # the version of the source that was read
+
+    @property
+    def refusal(self) -> tuple[str, ...]:
+        """Why the release must not go on, if it must not."""
+        return tuple(message for verdict in self.verdicts if not verdict.passed for message in verdict.messages)
 
 
 def record_failed_run(site: Site, release: ReleaseId, reason: str, *, run: str, told_elsewhere: bool = False) -> None:
@@ -53,8 +80,8 @@ def record_failed_run(site: Site, release: ReleaseId, reason: str, *, run: str, 
 
 
 @dataclass(frozen=True, slots=True)
-class ReleaseRecord:
-    """One release of a policy of a site, as the registry has it."""
+class StageContext:
+    """One release of one policy of a site, with its registry and vault."""
 
     site: Site
     policy: Policy
@@ -92,13 +119,58 @@ class ReleaseRecord:
             if not status.since:
                 move(registry, self.id, OPENED, why="by hand")
 
+    def block(self, reason: str, *, code: str = Blocked.code) -> NoReturn:
+        """Note the release as blocked, with the reason, and raise."""
+        self.record_blocked(reason, code=code)
+        blocked = Blocked(reason, where=str(self.id))
+        blocked.code = code
+        raise blocked
+
+    @contextmanager
+    def recording_refusals(self) -> Generator[None]:
+        """Note the reason of what is refused in the registry; not of a stage that was started out of turn, or has to wait."""
+        try:
+            yield
+        except (NotPassed, Held, StoreError):
+            raise
+        except ReleasePipelineError as refused:
+            place = [f"{refused.where}:"] if refused.where not in ("", str(self.id)) else []
+            remedy = [refused.remedy] if isinstance(refused, Blocked) and refused.remedy else []
+            self.record_blocked(" ".join((*place, refused.what, *refused.details, *remedy)), code=refused.code)
+            raise
+
+    @contextmanager
+    def counting_refusals(self) -> Generator[None]:
+        """Count what is refused inside as a trial on the records of this run, before anybody reads why."""
+        try:
+            yield
+        except (NotPassed, Held, StoreError):
+            raise
+        except ReleasePipelineError as refused:
+            self.count_refusal()
+            if not isinstance(refused, DataRefused) or not self.site.forbids_looks:
+                raise
+            findings = (*(describe_failed(family, self.policy) for family in refused.families), WITHHELD)
+            raise DataRefused("the data do not meet the policy.", findings=findings, where=refused.where) from None
+
+    def count_refusal(self) -> None:
+        """The registry has this run, which read records and releases nothing, as a trial."""
+        refuse_run(self.site, self.id)
+
+    def show_rows(self, records: int) -> dict[str, int]:
+        """How many records there are, as a fact for everybody: to the next ten before the charge, and none where trials are
+        forbidden, for what a release is may be chosen to count records."""
+        if self.read_status().charge is not None:
+            return {"rows": records}
+        return {} if self.site.forbids_looks else {"rows": round_up(records)}
+
     def record_blocked(self, reason: str, *, code: str = Blocked.code) -> None:
         """Only a release that has no candidate becomes blocked: a refused attempt to make it again changes nothing. `code` is the
         kind of error, for scripts."""
         with self.site.open_registry() as registry:
             status = status_of(registry, self.id)
             if status.candidate_hash is None and (status.state, status.reason) != ("blocked", reason):
-                move(registry, self.id, BLOCKED, reason=reason, code=code, policy_hash=self._hash)
+                move(registry, self.id, BLOCKED, reason=reason, code=code, policy_hash=self.policy_hash)
 
     def record_failed(self, reason: str, *, run: str, told_elsewhere: bool = False) -> None:
         """See `record_failed_run`."""
@@ -129,43 +201,8 @@ class ReleaseRecord:
                 if status.failed:
                     registry.add(SERVED, self.id)
             else:
-                payload = {"candidate_hash": digest, "policy_hash": self._hash, "facts": note_facts(facts, digest)}
+                payload = {"candidate_hash": digest, "policy_hash": self.policy_hash, "facts": note_facts(facts, digest)}
                 move(registry, self.id, CANDIDATE, **payload)
-
-    def public_facts(self, *, records: int, rows_out: int, suppressed: Suppressed) -> dict[str, Any]:
-        """What is recorded of the candidate for everybody: from declared facts, counts of rows and the ledger."""
-        policy = self.policy
-        with self.site.open_registry(read_only=True) as registry:
-            charges = list_charges(registry)
-        charges = charges[: 1 + next(place for place, charge in enumerate(charges) if charge.id == self.id)]
-        account = open_account(
-            read_caps(self.site), policy, charges
-        )  # as it stood when this release was charged: a retry says the same
-        claimed = claimed_nano(policy, charges[-1])
-        series = sum_series(policy, [charge.loss for charge in charges if charge.id.policy == policy.policy])
-        facts = PublicFacts(
-            release=str(self.id),
-            claim=describe_claim(policy),
-            definition=policy.definition,
-            scope=policy.protect.scope,
-            method=policy.protect.method,
-            epsilon=None if claimed is None else policy.in_epsilon(claimed),
-            k=policy.protect.k,
-            anonymity_k=suppressed.anonymity_k,
-            column_bound=describe_bound(policy, charges[-1], "column"),
-            table_bound=describe_bound(policy, charges[-1], "table"),
-            series_epsilon=None if series is None else policy.in_epsilon(series),
-            population_spent=f"{account.spent} of {account.limit} ({account.unit})",
-            policy_hash=self._hash,
-            rows_in=records,
-            rows_out=rows_out,
-            cells_blanked=suppressed.cells_blanked,
-            delta=None if policy.delta is None else decimal_text(policy.delta),
-            rho=None if policy.delta is None else claimed,
-            series_rho=None if policy.delta is None else series,
-            looks=len(self.list_looks()),
-        )
-        return facts.to_json()
 
     def claim_figures(self) -> dict[str, Any]:
         """Epsilon and k of the charged release as numbers; None where its claim has no such number."""
@@ -182,7 +219,7 @@ class ReleaseRecord:
     def check_frozen(self) -> None:
         """Refuse to replace a candidate that was changed after it was frozen: that is to be looked at, not repaired."""
         folder = self.site.candidate(str(self.id))
-        if folder.exists() and self._status().candidate_hash is not None and not self.candidate_is_whole():
+        if folder.exists() and self.read_status().candidate_hash is not None and not self.candidate_is_whole():
             raise Blocked(
                 "the frozen candidate was changed after it was made.",
                 where=str(self.id),
@@ -191,11 +228,44 @@ class ReleaseRecord:
 
     def candidate_is_whole(self) -> bool:
         """Whether every file of the candidate has the hash that its list of sums says, and the list the recorded one."""
-        return is_whole(self.site.candidate(str(self.id)), self._status().candidate_hash)
+        return is_whole(self.site.candidate(str(self.id)), self.read_status().candidate_hash)
 
-    def _status(self) -> ReleaseStatus:
+    def read_status(self) -> ReleaseStatus:
+        """What the registry has of the release."""
         return list_statuses(self.site).get(self.id, ReleaseStatus(self.id))
 
     @property
-    def _hash(self) -> str:
+    def policy_hash(self) -> str:
+        """The canonical hash of the policy."""
         return self.policy.canonical_hash()
+
+    def hash_version(self, parts: Sequence[object]) -> str:
+        """A keyed hash of these parts under this release and policy: the version of what a stage made."""
+        return self.site.keyed_hash(json.dumps([self.policy_hash, str(self.id), *parts]).encode())
+
+    def open_source(self) -> SourceDoor:
+        """The source of the policy, opened."""
+        return open_source(self.site, self.policy)
+
+    def open_workspace(self) -> AbstractContextManager[ReleaseWorkspace]:
+        """The tables of this release in the vault, for as long as the block lasts; one process at a time."""
+        return open_workspace(self.site.vault, self.policy.population, self.id.workspace, memory=self.site.memory)
+
+    def read_source_version(self, source: SourceDoor) -> str:
+        """The version of the source as it is now, which `admit` may refuse."""
+        return self.admit(source) if self.admit is not None and self.is_judged else version_of(self.site, source)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether `admit` has a say: not once budget was spent, for then the charge says which records they must be."""
+        return self.admit is not None and self.read_status().charge is None
+
+    def noise_context(self, source: str) -> tuple[Context, ...]:
+        """What the release's noise is derived from besides its secret. `source`: the keyed hash of the records, as charged, so
+        that other records get other noise even where a secret is used twice."""
+        return (self.policy_hash, str(self.id), source, MECHANISM_VERSION)
+
+    @property
+    def strategy(self) -> Strategy:
+        """How the policy's family of methods masks records."""
+        return find_strategy(self.policy)

@@ -1,0 +1,63 @@
+"""The first stage: the needed columns of the release's records, as the source delivered them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from release_pipeline.formats.passed_stages import (
+    Ingested,
+)
+from release_pipeline.ledger.looks import begin_run
+from release_pipeline.pipeline.checkpoints import write_checkpoint
+from release_pipeline.pipeline.context import StageContext, StageResult
+from release_pipeline.pipeline.in_place import (
+    choose_columns,
+    hash_tables,
+    keep_records,
+    refuse_changed,
+)
+from release_pipeline.pipeline.reading import (
+    NO_RELEASES,
+    count_releases,
+    refuse,
+)
+from release_pipeline.pipeline.sources import list_origins
+from release_pipeline.pipeline.tables import try_formats
+from release_pipeline.pipeline.vaults import check_vaults
+from release_pipeline.rows.checks import (
+    match_header,
+    readable_without,
+)
+
+
+def ingest(context: StageContext) -> StageResult:
+    """`raw`: the needed columns of this release's records, as the source delivered them. Not without a population and room
+    under its cap: the binding check comes with the charge."""
+    policy = context.policy
+    context.check_may_begin()
+    try_formats(policy)
+    source = context.open_source()
+    delivered = context.read_source_version(source)
+    names, checks = match_header(source.header, policy)
+    refuse(source.name, [check for check in checks if not readable_without(check, policy)])
+    outside = count_releases(policy, source, names) or NO_RELEASES
+    columns, release = choose_columns(policy, source, context.id.release)
+    context.progress(f"ingesting {source.name}")
+    origins = list_origins(context.site, policy.source)
+    with context.open_workspace() as workspace:
+        check_vaults(context.site, policy.population, workspace)
+        workspace.forget(["ingested", "validated"])
+        kept = keep_records(context.site, policy, workspace, source, columns, release)
+        read = hash_tables(workspace, kept.tables, kept.snapshot)
+        digest = context.site.keyed_hash(json.dumps(read).encode())
+        begin_run(context.site, context.id, context.policy_hash, digest=digest, origins=origins)
+        if (source.written is not None or context.is_judged) and context.read_source_version(source) != delivered:
+            raise refuse_changed(source.name)
+        content: dict[str, Any] = {"records": kept.records, "source": source.name, "header": list(source.header)}
+        content |= {"outside": outside, "delivered": delivered, "origins": origins, "snapshot": kept.snapshot}
+        version = context.hash_version([kept.records, read])
+        write_checkpoint(context, workspace, Ingested, version, kept.tables, **content)
+    context.probe.reached("ingested")
+    facts = {**context.show_rows(kept.records), "columns_read": len(columns), "columns_in_source": len(source.header)}
+    return StageResult("ingested", version, facts, source=delivered)

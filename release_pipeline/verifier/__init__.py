@@ -1,0 +1,10 @@
+"""Checks a published package or an auditor's dossier, offline, with Python's standard library and nothing else.
+
+Its modules are joined into `verify.py`, the one file that strangers run.
+"""
+
+from release_pipeline.verifier.command import examine, verify_path
+from release_pipeline.verifier.documents import Fault, WrongUsage
+from release_pipeline.verifier.findings import Finding, Verification
+
+__all__ = ["Fault", "Finding", "Verification", "WrongUsage", "examine", "verify_path"]

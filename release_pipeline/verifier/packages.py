@@ -1,0 +1,223 @@
+"""The checks of a published package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from release_pipeline.verifier.attestation import check_attestation
+from release_pipeline.verifier.documents import HEX, RELEASE, Fault, find_member, get, read_moment
+from release_pipeline.verifier.findings import name_looks
+from release_pipeline.verifier.report import Package, Report
+from release_pipeline.verifier.statements import TOMBSTONES, Key, Statement, check_statement, find_officer, read_keys, verify_keys
+from release_pipeline.verifier.succession import Succession, read_officers
+from release_pipeline.verifier.trees import CARD, KEYS, KEYS_SIG, OFFICERS, PACKAGE, SUMS, SUMS_SIG, Tree, read_sums
+
+
+def check_keys(report: Report, tree: Tree) -> dict[str, Key]:
+    """The list of trusted keys, and whether its officer signed it and is the one that was given."""
+    keys, at = dict[str, Key](), tree.prefix + KEYS
+    with report.about(at):
+        keys = read_keys(tree.json(KEYS))
+    _check_officers(report, tree, keys)
+    if keys:
+        report.judge_officer(find_officer(keys), at)
+    with report.about(at):
+        if keys:
+            _check_same_office(report, tree, find_officer(keys))
+    with report.about(tree.prefix + KEYS_SIG):
+        signed = verify_keys(tree.json(KEYS_SIG), keys, tree.digest(KEYS))
+        report("ok", f"{tree.prefix}{KEYS_SIG}: the list of {len(keys)} trusted keys is signed by its officer {signed.name}")
+        _check_counts(report, tree.prefix + KEYS_SIG, signed, keys)
+        report.dated.append((tree.prefix + KEYS_SIG, signed.at))
+        _tell_what_dates_prove(report, at, find_officer(keys))
+    return keys
+
+
+def _check_officers(report: Report, tree: Tree, keys: Mapping[str, Key]) -> None:
+    """How the officers followed each other, where a file tells it: where there was one officer only, none does. It must lead to
+    the officer of these keys: an earlier one could put the way to a later one beside what they made since."""
+    if OFFICERS not in tree.sizes:
+        return
+    with report.about(tree.prefix + OFFICERS):
+        office = read_officers(tree.json(OFFICERS))
+        if keys and office.chain[-1] != find_officer(keys):
+            raise Fault(f"it leads to another officer than that of {KEYS}")
+        report.link(office)
+        report("ok", f"{tree.prefix}{OFFICERS}: {describe_succession(office)}")
+
+
+def describe_succession(office: Succession) -> str:
+    return f"the office went from {' to '.join(each[:12] for each in office.chain)}, each time signed by who had to"
+
+
+def _check_same_office(report: Report, tree: Tree, officer: str) -> None:
+    """What was named beside the package, and the package, must be of one line of officers: an officer may have signed for two."""
+    mine = tuple(read_officers(tree.json(OFFICERS)).chain) if report.lines and OFFICERS in tree.sizes else (officer,)
+    for name, known in report.lines.items():
+        if officer in known and mine in (known[: len(mine)], (officer,)):
+            continue
+        if known != mine[: len(known)]:
+            raise Fault(f"the {name} is of other officers: the office has forked, or it is another publisher's")
+        report("note", f"{tree.prefix}{KEYS}: the {name} was signed before this officer came: get a newer one")
+
+
+def _check_counts(report: Report, where: str, signed: Statement, keys: Mapping[str, Key]) -> None:
+    """What a revoked key signed stands only where the list names it: the moment in it is the word of who had the key. In a
+    package the signature must be of the office's time too; in a dossier the place of the event decides."""
+    revoked = report.revocations.entries.get(signed.signer) if report.revocations else None
+    since = f"{revoked.since:%Y-%m-%d %H:%M} UTC" if revoked else ""
+    if revoked and (signed.kind, signed.subject, signed.hash) in (revoked.stands or ()):
+        report("ok", f"{where}: the key of {signed.name} was revoked from {since} on; this was signed before, as the list says")
+    elif revoked and read_moment(signed.at) >= revoked.since:
+        raise Fault(f"it was signed at {signed.at} with the key of {signed.name}, which was revoked from {since} on")
+    elif revoked:
+        words = f"it says that it was signed at {signed.at}, before the key of {signed.name} was revoked from {since} on"
+        raise Fault(f"{words}, and the list does not name it among what stands: it is dated back, or was never published")
+    elif not where.startswith(PACKAGE):
+        _check_not_taken(report, signed)
+        _check_in_office(report, signed, find_officer(keys))
+
+
+def _check_not_taken(report: Report, signed: Statement) -> None:
+    """A key that holders of recovery keys took back in a succession signs nothing from then on; nor before, for all that a
+    stranger can tell: a thief dates as they like. Only a list tells what stands."""
+    taken = report.taken.get(signed.signer)
+    if taken is None:
+        return
+    since = f"{taken:%Y-%m-%d %H:%M} UTC"
+    if read_moment(signed.at) >= taken:
+        words = f"it was signed at {signed.at} with the key of {signed.name}, which recovery keys revoked from {since} on"
+        raise Fault(f"{words}: it does not count")
+    words = (
+        f"recovery keys revoked the key of {signed.name} from {since} on, and whoever has it can date this back to {signed.at}"
+    )
+    if report.revocations is None:
+        raise Fault(f"{words}: name the publisher's list of revoked keys with --revocations, which tells what stands")
+    raise Fault(f"{words}: the list of revoked keys does not name that key: get the newest")
+
+
+def _check_in_office(report: Report, signed: Statement, officer: str) -> None:
+    """What was signed under the list of an officer who left was signed before; where there is a list of revoked keys, it must
+    name what stands of that officer."""
+    left = report.left.get(officer)
+    if left is None:
+        return
+    since = f"{left:%Y-%m-%d %H:%M:%S} UTC"
+    if read_moment(signed.at) > left:
+        words = f"it was signed at {signed.at}, and the officer of its {KEYS} left at {since}"
+        raise Fault(f"{words}: it does not count (if a clock was wrong then, --revocations tells what stands)")
+    if report.revocations is not None and signed.signer == officer:
+        words = (
+            f"list {report.revocations.number} of revoked keys does not tell what stands of {signed.name}, who left at {since}"
+        )
+        raise Fault(
+            f"{words}, and whose key can date this back: get the newest; if none does, the publisher must revoke that key"
+        )
+
+
+def _tell_what_dates_prove(report: Report, where: str, officer: str) -> None:
+    """Where only dates say that a former officer's key signed in time, a person must know that."""
+    revoked = report.revocations is not None and officer in report.revocations.entries
+    if officer in report.left and not revoked and not where.startswith(PACKAGE):
+        left = f"its officer left at {report.left[officer]:%Y-%m-%d %H:%M:%S} UTC"
+        words = "that it was signed before is the word of who had the key then: the list of revoked keys knows (--revocations)"
+        report("note", f"{where}: {left}; {words}")
+
+
+def check_package(report: Report, tree: Tree, *, data_may_be_away: bool) -> Package:
+    keys, found, at = check_keys(report, tree), Package(), tree.prefix
+    with report.about(at + CARD):
+        card = tree.json(CARD)
+        found.release, head = get(card, "release", RELEASE), get(card, "registry_head", dict)
+        found.head, found.site = (get(head, "event", int), get(head, "hash", HEX)), get(head, "first", HEX)
+        found.events = dict([found.head])
+        report("ok", f"{at}{CARD}: release {found.release}; the registry stood at event {found.head[0]}, hash {found.head[1]}")
+        found.charge = {
+            "policy_hash": find_member(find_member(card, "hashes"), "policy"),
+            "rows": find_member(find_member(card, "rows"), "in"),
+        }
+        if find_member(card, "looks") is not None:
+            found.looks = get(get(card, "looks", dict), "count", int)
+            words = f"parameters may have been chosen with knowledge of the data, by {name_looks(found.looks)}"
+            words += ", which no epsilon accounts for"
+            report("note", f"{at}{CARD}: {words}")
+    signer = ""
+    with report.about(at + SUMS_SIG):
+        found.hash = tree.digest(SUMS)
+        signed = check_statement(tree.json(SUMS_SIG), keys, kind="package", subject=found.release, hash=found.hash)
+        signer = signed.signer
+        report("ok", f"{at}{SUMS_SIG}: release {found.release} is signed by {signed.name} ({signed.role}) at {signed.at}")
+        _check_counts(report, at + SUMS_SIG, signed, keys)
+        report.dated.append((at + SUMS_SIG, signed.at))
+    if RELEASE.fullmatch(tree.place):
+        level, words = ("ok", "as") if tree.place == found.release else ("FAIL", "otherwise than")
+        report(level, f"{tree.place}: the folder is named {words} the release in it, {found.release or 'which does not tell'}")
+    tombstones = [name for name in TOMBSTONES if f"{name}.json" in tree.sizes]
+    for name in tombstones:
+        with report.about(f"{at}{name}.json"):
+            wanted = {"kind": TOMBSTONES[name], "subject": found.release, "hash": found.hash}
+            theirs = _keys_of_tombstone(report, tree, name, keys)
+            signed = check_statement(tree.json(f"{name}.json"), theirs, **wanted)
+            _check_counts(report, f"{at}{name}.json", signed, theirs)
+            report.dated.append((f"{at}{name}.json", signed.at))
+            report_tombstone(report, f"{at}{name}.json", signed)
+            found.tombstones.append(TOMBSTONES[name])
+            report("note", f"{at}{name}.md: signed by nobody; what counts is {name}.json")
+    away = "removed by the retraction" if "retract" in found.tombstones else "not in a dossier" if data_may_be_away else ""
+    beside = [SUMS_SIG, *(f"{name}.{end}" for name in tombstones for end in ("json", "md", OFFICERS))]
+    found.sums = check_sums(report, tree, beside=beside, absent=lambda name: away if name.startswith("data.") else "")
+    with report.about(at + SUMS_SIG):
+        report.note_moments(report.dated)
+    check_attestation(report, tree, keys, found, signer)
+    return found
+
+
+def _keys_of_tombstone(report: Report, tree: Tree, name: str, keys: Mapping[str, Key]) -> Mapping[str, Key]:
+    """The package's own, or those of an officer who came after it was made, with the way from its officer to them beside it."""
+    if (beside := f"{name}.{OFFICERS}") not in tree.sizes:
+        return keys
+    office = read_officers(tree.json(beside))
+    if not keys or find_officer(keys) not in office.chain:
+        raise Fault(f"{beside} does not begin with the officer of the package")
+    lines = dict(report.lines)
+    if OFFICERS in tree.sizes:
+        lines[OFFICERS] = tuple(read_officers(tree.json(OFFICERS)).chain)
+    for line, known in lines.items():
+        if any(one != other for one, other in zip(office.chain, known)):  # noqa: B905  Python 3.9 has no strict
+            raise Fault(f"{beside} and the {line} are of other officers: the office has forked, or it is another publisher's")
+    report.link(office)
+    report.judge_officer(office.chain[-1], tree.prefix + beside)
+    return office.keys
+
+
+def report_tombstone(report: Report, where: str, signed: Statement) -> None:
+    """A retraction fails whatever else is right; that something newer is there is for a person to weigh."""
+    level, word = ("FAIL", "retracted") if signed.kind == "retract" else ("note", "superseded")
+    report(level, f"{where}: {word.upper()}: release {signed.subject} was {word} at {signed.at} by {signed.name}: {signed.why}")
+
+
+def check_sums(report: Report, tree: Tree, *, beside: Collection[str], absent: Callable[[str], str]) -> dict[str, str]:
+    """Compare every file with SHA256SUMS, both ways, and give what that lists. `beside`: files that it need not list;
+    `absent(name)`: why a listed one may be missing."""
+    listed: dict[str, str] = {}
+    before = len(report.findings)
+    with report.about(tree.prefix + SUMS):
+        listed = read_sums(tree)
+    for fault in tree.faults:
+        report("FAIL", fault)
+    for name in sorted(set(tree.sizes) - set(listed) - {SUMS, *beside}):
+        report("FAIL", f"{tree.prefix}{name}: {SUMS} does not list it")
+    away: list[str] = []
+    for name, digest in listed.items():
+        if name not in tree.sizes and absent(name):
+            away.append(f"{tree.prefix}{name}: {absent(name)}; its SHA-256 is {digest}")
+            continue
+        with report.about(tree.prefix + name):
+            if tree.digest(name) != digest:
+                raise Fault(f"its content is not what {SUMS} says")
+    if len(report.findings) == before:
+        there = f"{len(listed) - len(away)} of {len(listed)} listed files"
+        report("ok", f"{tree.prefix}{SUMS}: {there} are there, with the hashes that it lists, and nothing else is")
+    for words in away:
+        report("note", words)
+    return listed

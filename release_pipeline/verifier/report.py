@@ -1,0 +1,116 @@
+"""The report that collects what was checked of a package, and what a package says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import TracebackType
+from typing import Any
+
+from release_pipeline.verifier.documents import HEX, UTC, Fault, WrongUsage, printable, read_moment
+from release_pipeline.verifier.findings import Finding, list_officers
+from release_pipeline.verifier.revocations import Revocations
+from release_pipeline.verifier.succession import SLACK, Succession
+from release_pipeline.verifier.trees import OFFICERS
+
+
+class Report:
+    def __init__(self, officer: str | Collection[str] | None) -> None:
+        self.findings: list[Finding] = []
+        self.given, self._told = frozenset(list_officers(officer)), set[str]()
+        self._linked: dict[str, str] = {}  # an officer, and the one who was given whom signed successions link them to
+        self.left: dict[str, datetime] = {}  # when officers left: what they sign later is not the officer's
+        self.taken: dict[str, datetime] = {}  # keys that holders of recovery keys revoked in successions, from when on
+        self.lines: dict[str, tuple[str, ...]] = {}  # files that were named beside the package, and the officers in them
+        self.officers: list[str] = []  # those who were met
+        self.dated: list[tuple[str, str]] = []  # signed files of the package, and when each was signed
+        self.revocations: Revocations | None = None
+        if not all(HEX.fullmatch(fingerprint) for fingerprint in self.given):
+            raise WrongUsage("--officer: a fingerprint is 64 digits from 0 to 9 and a to f; `key` and `trust` print it.")
+
+    def __call__(self, level: str, words: str) -> None:
+        self.findings.append(Finding(level, printable(words)))
+
+    def about(self, name: str) -> _About:
+        """A fault in the block becomes a line about `name`."""
+        return _About(self, name)
+
+    def note_moments(self, dated: Iterable[tuple[str, str]]) -> None:
+        """A note on the first moment that is later than the clock of this machine, and on the first that is earlier than one
+        before it. `dated`: what was dated, and its moment, in the order in which it happened."""
+        now, last, ahead, back = datetime.now(UTC), ("", datetime.min.replace(tzinfo=UTC)), list[str](), list[str]()
+        for name, at in dated:
+            moment = read_moment(at)
+            if moment - now > SLACK:
+                ahead.append(f"{name} is dated {at}, later than the clock of this machine says now: one of the two is wrong")
+            if last[1] - moment > SLACK:
+                back.append(f"{name} is dated {at}, earlier than {last[0]}, which came before it: a clock was wrong")
+            last = (name, moment)
+        for found in (ahead, back):
+            if found:
+                self("note", found[0] + (f" ({len(found) - 1} more)" if found[1:] else ""))
+
+    def judge_officer(self, fingerprint: str, where: str) -> None:
+        """Once for each: the officer must be one who was named; if none was, a person must compare."""
+        words = f"{where}: the officer's fingerprint is {fingerprint}"
+        if fingerprint not in self._told and fingerprint not in self.given and fingerprint in self._linked:
+            self("ok", f"{words}, linked by signed successions to {self._linked[fingerprint]}, which was given")
+        elif fingerprint not in self._told and self.given:
+            known = fingerprint in self.given
+            told = "as it was given" if known else self._tell_stranger(fingerprint)
+            self("ok" if known else "FAIL", f"{words}, {told}")
+        elif fingerprint not in self._told:
+            self("note", f"{words}; everything stands on it: compare it with what the publisher tells by another channel")
+        if fingerprint not in self._told:
+            self.officers.append(fingerprint)
+        self._told.add(fingerprint)
+
+    def _tell_stranger(self, fingerprint: str) -> str:
+        """What is wrong with an officer who is none of those who were given, and what to fetch."""
+        words = "which is not the one that was given"
+        if OFFICERS not in self.lines:
+            return f"{words}: if the office changed hands, name the publisher's {OFFICERS} with --officers"
+        return words
+
+    def link(self, office: Succession) -> None:
+        """Officers who followed each other by successions that were verified. Who knows one of them knows those before, whom the
+        next one named when accepting; and those after, since whoever accepts signs for the recovery keys that there are, too."""
+        for officer, moment in office.left.items():
+            self.left[officer] = min(moment, self.left.get(officer, moment))
+        for key, moment in office.taken.items():
+            self.taken[key] = min(moment, self.taken.get(key, moment))
+        for given in office.chain:
+            if given in self.given:
+                self._linked.update((known, given) for known in office.chain if known not in self.given)
+
+
+class _About:
+    """A block that ends at its first fault, which is reported: what comes after the block runs all the same."""
+
+    def __init__(self, report: Report, name: str) -> None:
+        self._report, self._name = report, name
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
+        if isinstance(error, Fault):
+            self._report("FAIL", f"{self._name}: {error.what}")
+        return isinstance(error, Fault)
+
+
+@dataclass
+class Package:
+    """What the rest of a dossier is compared with; empty where the package does not say."""
+
+    release: str = ""
+    hash: str = ""
+    head: tuple[int, str] = (0, "")
+    site: str = ""  # the hash of the first event of its registry, which is no other site's
+    events: dict[int, str] = field(default_factory=dict[int, str])  # hashes of events that are known, by their number
+    charge: Mapping[str, Any] = field(default_factory=dict[str, Any])  # as far as the card tells; in a dossier, the event's
+    # charges of releases that were lost in a restore, those from before the backup and those that an officer entered
+    lost: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    sums: dict[str, str] = field(default_factory=dict[str, str])
+    tombstones: list[str] = field(default_factory=list[str])
+    looks: int = 0  # at the data before the charge, as the card tells

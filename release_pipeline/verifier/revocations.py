@@ -1,0 +1,77 @@
+"""The list of revoked keys that a publisher gives away, from a file or an address."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from release_pipeline.verifier.documents import HEX, MOST_JSON, Fault, canonical_json, get, read_json, sha256
+from release_pipeline.verifier.statements import check_statement
+from release_pipeline.verifier.succession import Revocation, Succession, read_entry, read_officers
+from release_pipeline.verifier.trees import open_plain
+
+REVOKED_FORMAT = "release-pipeline/revoked/1"
+MOST_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Revocations:
+    """The list, verified: its number, when it was signed, the office up to who signed it, and what it says by key."""
+
+    number: int
+    at: str
+    office: Succession
+    entries: Mapping[str, Revocation]
+
+
+def read_revocations(content: bytes) -> Revocations:
+    """`Fault` unless its last officer signed it."""
+    whole = read_json(content)
+    document, office = get(whole, "document", dict), read_officers(whole)
+    digest, number, entries = sha256(canonical_json(document)), get(document, "number", int), get(document, "revoked", list)
+    if get(document, "format", str) != REVOKED_FORMAT or document.get("officers") != office.chain or not entries:
+        raise Fault("it is no list of revoked keys of these officers, in a format that is known")
+    last = get(entries[-1], "key", HEX)
+    signed = check_statement(whole.get("signed"), office.keys, kind="revoke", subject=last, hash=digest)
+    found: dict[str, Revocation] = {}
+    for entry in (read_entry(each, sys.maxsize, signed.signer) for each in entries):  # by its date alone
+        if entry.key not in found or entry.since < found[entry.key].since:  # the earlier date tells what the later one does
+            found[entry.key] = entry
+    return Revocations(number, signed.at, office, found)
+
+
+def fetch(place: str) -> bytes:
+    """A file, or what an address that begins with http:// or https:// gives: not too long, nor too slow, by no other protocol."""
+    if not place.startswith(("http://", "https://")):
+        try:
+            with io.BufferedReader(open_plain(Path(place))) as file:
+                return file.read(MOST_JSON + 1)
+        except (OSError, ValueError):
+            raise Fault("there is no such file that can be read") from None
+    import http.client  # here, for what only asks this file to read a signature would load the network's libraries, too
+    import urllib.request
+
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(),
+        urllib.request.HTTPHandler(),
+        urllib.request.HTTPSHandler(),
+        urllib.request.HTTPDefaultErrorHandler(),
+        urllib.request.HTTPErrorProcessor(),
+        urllib.request.UnknownHandler(),
+    ):  # no redirections: what answers is what was named
+        opener.add_handler(handler)
+    until, content = time.monotonic() + MOST_SECONDS, b""
+    try:
+        with opener.open(place, timeout=MOST_SECONDS / 3) as answer:
+            while len(content) <= MOST_JSON and (chunk := answer.read1(2**16)):
+                content += chunk
+                if time.monotonic() > until:
+                    raise Fault(f"it took longer than {MOST_SECONDS:.0f} s to come")
+    except (OSError, ValueError, http.client.HTTPException):  # urllib's own errors are among the first
+        raise Fault("the address gives nothing: try again, or fetch the list yourself and name the file") from None
+    return content
