@@ -62,7 +62,7 @@ def test_errors_are_told_in_words_without_redaction(tiny: TinySite, monkeypatch:
             .execute_in_process(partition_key="1", instance=instance, raise_on_error=False, run_config=QUIET)
         )
         [said] = failures(result)
-        assert said.startswith("Internal error: KeyError at release.py:")
+        assert said.startswith("Internal error: KeyError at validate.py:")
         [run] = instance.get_runs()
         assert PROCESS in run.tags
         assert CANARY not in " ".join(map(str, instance.all_logs(run.run_id)))
