@@ -66,7 +66,7 @@ STEPS = {
         lambda site, key, probe: publish(site, RELEASE, key=key, probe=probe),
         "approved",
         "published",
-        (KEPT, INTENT, BUILT, f"{KEPT} (2)", PUBLISHED, PLACED),
+        (WRITTEN, KEPT, INTENT, BUILT, f"{WRITTEN} (2)", f"{KEPT} (2)", PUBLISHED, PLACED),
         ("publishing",),
     ),
     "retract": Step(
