@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from release_pipeline.analyst import Moments, NoHonestAnswer, read_release, simulate
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.pipeline.mask import mask_table
+from release_pipeline.pipeline.mask_file import mask_table
 from release_pipeline.pipeline.reading import collect_facts, typed_column
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.publish.verification import verify
