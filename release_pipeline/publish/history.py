@@ -62,7 +62,18 @@ _LABELS = {  # of what an event has under these keys
     "where": "where people find it",
     "undone": "what could not be done there",
 }
+_SIGNED = {  # events with a signature, and what was signed
+    "approved": "approve",
+    "returned": "return",
+    "rejected": "reject",
+    "remarked": "remarks",
+    "published": "package",
+    "superseded": "supersede",
+    "retracted": "retract",
+}
 _DOUBTED = ("Its moment is not to be believed: the officer said so.",)
+_HIDDEN: Facts = (("told", "when all votes are in"),)
+_OTHER_POLICY = ("It is of another text of the policy than the one that was charged.",)
 _VOID = ("It counts for nothing: its key was revoked from before, or whoever gave it is no reviewer any more.",)
 
 
@@ -106,10 +117,16 @@ def tell_history(site: Site, release: ReleaseId, *, reader: str | None = None) -
         entries = [_describe(event, events, trust, status, reader) for event in mine]
         charge = next((event for event in mine if event.kind == RESERVED), None)
         if trust is not None and charge is not None:
-            entries += _list_approvals(registry, trust, charge)
+            approvals = dict(_list_approvals(registry, trust, charge))
+            entries += [entry for entry in approvals.values() if entry is not None]
+            faults = tuple(
+                f"{name} had no approval that counts when it was charged." for name, entry in approvals.items() if entry is None
+            )
     doubted, void = find_doubted(events), find_void(events)
     entries = [replace(entry, warnings=entry.warnings + _DOUBTED * (entry.number in doubted)) for entry in entries]
-    entries = [replace(entry, warnings=entry.warnings + _VOID * (entry.number in void)) for entry in entries]
+    entries = [
+        replace(entry, warnings=entry.warnings + _VOID * (entry.number in void and entry.facts != _HIDDEN)) for entry in entries
+    ]
     entries.sort(key=lambda entry: entry.number)
     return History(release, status.state, tuple(entries), faults, status.candidate_hash or "", status.package_hash or "")
 
@@ -130,13 +147,17 @@ def _is_hidden(events: Sequence[Event], event: Event, status: ReleaseStatus) -> 
     return False
 
 
-def _list_approvals(registry: Registry, trust: Trust, charge: Event) -> Iterator[Entry]:
-    """What the officer had approved when the release was charged."""
+def _list_approvals(registry: Registry, trust: Trust, charge: Event) -> Iterator[tuple[str, Entry | None]]:
+    """What the officer had approved when the release was charged, by name; None where there is no approval."""
     policy = "" if charge.release is None else charge.release.policy
     for what, subject, name in (("policy", policy, "The policy"), ("populations", "populations", "The caps")):
         event = find_last_approval(registry, trust, what=what, subject=subject, before=charge.number)
-        if event is not None:
-            yield replace(_judge(_view(event), event, trust), title=f"{name}: approved by the officer")
+        if event is None:
+            yield name, None
+            continue
+        entry = replace(_judge(_view(event), event, trust, what, subject), title=f"{name}: approved by the officer")
+        is_other = what == "policy" and event.content["hash"] != charge.content["policy_hash"]
+        yield name, replace(entry, warnings=entry.warnings + _OTHER_POLICY * is_other)
 
 
 def _describe(event: Event, events: Sequence[Event], trust: Trust | None, status: ReleaseStatus, reader: str | None) -> Entry:
@@ -145,8 +166,10 @@ def _describe(event: Event, events: Sequence[Event], trust: Trust | None, status
     is_own = reader is not None and event.content.get("name") == reader
     if not is_own and _is_hidden(events, event, status):
         title = "A reviewer remarked on it" if event.kind == REMARKED else "A reviewer voted"
-        return replace(entry, title=title, by="", facts=(("told", "when all votes are in"),))
-    return entry if trust is None else _judge(entry, event, trust)
+        return replace(entry, title=title, by="", facts=_HIDDEN)
+    if trust is None or event.kind not in _SIGNED:
+        return entry
+    return _judge(entry, event, trust, _SIGNED[event.kind], str(event.release))
 
 
 def _view(event: Event) -> Entry:
@@ -160,14 +183,13 @@ def _view(event: Event) -> Entry:
     return Entry(event.number, event.noted, event.hash, title, by, tuple(dict.fromkeys(facts)))
 
 
-def _judge(entry: Entry, event: Event, trust: Trust) -> Entry:
-    """The entry with whether its signature holds now."""
+def _judge(entry: Entry, event: Event, trust: Trust, kind: str, subject: str) -> Entry:
+    """The entry with whether its signature holds now: of a statement of this kind, of this subject and the hash in the event."""
     if not event.content.get("signed"):
         return entry
-    said, content = event.content["signed"]["statement"], event.content
-    subject, digest = content.get("subject") or str(event.release), content.get("package_hash") or content["hash"]
+    said, digest = event.content["signed"]["statement"], event.content["package_hash" if event.kind == "published" else "hash"]
     try:
-        member = trust.check_event(event, kind=said["kind"], subject=subject, digest=digest)
+        member = trust.check_event(event, kind=kind, subject=subject, digest=digest)
     except NotSigned as error:
         return replace(entry, warnings=(*entry.warnings, f"By the list of trusted keys as it is now: {error.what}"))
     return replace(entry, signature=f"The signature holds: {member.name}, {member.role}, key {said['signer'][:16]}.")

@@ -22,3 +22,10 @@ def test_no_line_turns_the_checker_off() -> None:
     """A `pyright: ignore` names its rule; `type: ignore` silences all of them."""
     silenced = re.compile(r"#\s*type:\s*ignore|#\s*pyright:(?!\s*ignore\[)")
     assert [str(file) for file in PACKAGE.rglob("*.py") if silenced.search(file.read_text())] == []
+
+
+def test_owners_of_code_are_named_for_paths_that_exist() -> None:
+    """Else a folder that was renamed has no owner any more."""
+    lines = [line.split()[0] for line in (ROOT / ".github" / "CODEOWNERS").read_text().splitlines() if line.startswith("/")]
+    assert len(lines) > 5
+    assert [path for path in lines if not (ROOT / path.lstrip("/")).exists()] == []

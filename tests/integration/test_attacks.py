@@ -32,7 +32,7 @@ from release_pipeline.publish.dossier import write_dossier
 from release_pipeline.publish.publish import list_publishable, publish, retract, supersede
 from release_pipeline.publish.verification import examine, verify
 from release_pipeline.store.files import Probe, hash_of
-from release_pipeline.store.registry import Event, ReleaseId, canonical_json
+from release_pipeline.store.registry import Event, RegistryChanged, ReleaseId, canonical_json
 from release_pipeline.store.site import Site, _RegistryAnchor
 from release_pipeline.trust.approvals import (
     approve_candidate,
@@ -450,6 +450,18 @@ def test_chain_written_anew_with_the_vaults_key_is_not_that_of_a_kept_package(tw
     assert payload(found, f"releases/{RELEASE}", f"event {number}"), found
     write_dossier(tiny.site, RELEASE, tmp_path / "forged.zip")
     assert payload(faults(tmp_path / "forged.zip", keys), "events.jsonl", f"the package names event {number}")
+
+
+def test_changed_budget_charges_nobody(tiny: TinySite, keys: Keys) -> None:
+    """What is spent of the cap is told by the events; a row beside them that says otherwise stops the next charge."""
+    with duckdb.connect(str(tiny.site.registry)) as registry:
+        registry.execute("UPDATE budgets SET spent = spent - 1")
+    with pytest.raises(RegistryChanged, match="do not agree on what is spent"):
+        run_release(tiny.flow("2"))
+    assert [str(charge.id) for charge in tiny.charges()] == [str(RELEASE)]
+    assert not tiny.folder("2").exists()
+    budget = "the row of the cap of folk in the table 'budgets' is not what its last charge says"
+    assert payload(faults(tiny.home, keys), budget)
 
 
 def test_candidate_that_fails_a_gate_is_not_published(tmp_path: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:

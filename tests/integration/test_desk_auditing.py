@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from release_pipeline.ledger.states import read_statuses
 from release_pipeline.pipeline.opening import revise_release
 from release_pipeline.pipeline.release import run_release
 from release_pipeline.publish.delivery import deliver
-from release_pipeline.publish.history import tell_history
+from release_pipeline.publish.history import _describe, _list_approvals, tell_history
 from release_pipeline.publish.publish import retract, supersede
 from release_pipeline.publish.verification import verify
-from release_pipeline.store.registry import ReleaseId
+from release_pipeline.store.registry import Event, ReleaseId
 from release_pipeline.trust.approvals import approve_candidate, reject_candidate, return_candidate
 from release_pipeline.trust.keys import PrivateKey, make_key, read_key
-from release_pipeline.trust.members import trust_key
+from release_pipeline.trust.members import read_trust, trust_key
 from release_pipeline.trust.revocation import revoke
 from tests.integration.desks import OpenDesk, open_desk
 from tests.integration.people import CORRECTION, RELEASE, copy_site
@@ -91,6 +93,45 @@ def test_what_a_revoked_key_signed_is_told(desk: OpenDesk) -> None:
     assert history.state != "rejected"
     [approved] = [entry for entry in history.entries if "approved it" in entry.title or "voted" in entry.title]
     assert not approved.warnings
+
+
+def test_a_signature_of_something_else_does_not_hold(story: TinySite) -> None:
+    """A statement in the event of another: a rejection or another release's vote as an approval, a retraction as a package's."""
+    with story.site.open_registry(read_only=True) as registry:
+        events, trust = registry.events, read_trust(story.site, registry)
+        statuses = read_statuses(events)
+    assert trust is not None
+
+    def judge(event: Event, signed: object) -> tuple[str, bool]:
+        other = replace(event, _content={**event.content, "signed": signed})
+        entry = _describe(other, events, trust, statuses[event.release], "vic")
+        return entry.signature, any("signature is for something else" in line for line in entry.warnings)
+
+    def find(kind: str, release: ReleaseId) -> Event:
+        return next(event for event in events if event.kind == kind and event.release == release)
+
+    approved, published = find("approved", RELEASE), find("published", RELEASE)
+    assert judge(approved, approved.content["signed"])[0]
+    for event, other in (
+        (approved, find("returned", SECOND)),
+        (approved, find("approved", SECOND.next)),
+        (published, find("superseded", RELEASE)),
+    ):
+        assert judge(event, other.content["signed"]) == ("", True), (event.kind, other.kind)
+
+
+def test_an_approval_of_another_text_is_told(story: TinySite) -> None:
+    """The policy that was charged, and what the officer approved last."""
+    with story.site.open_registry(read_only=True) as registry:
+        trust = read_trust(story.site, registry)
+        charge = next(event for event in registry.events if event.kind == "reserved")
+        other = replace(charge, _content={**charge.content, "policy_hash": "0" * 64})
+        assert trust is not None
+        told = {name: dict(_list_approvals(registry, trust, event)) for name, event in (("same", charge), ("other", other))}
+        none = dict(_list_approvals(registry, trust, replace(charge, number=2)))
+    assert [entry is not None and entry.warnings for entry in told["same"].values()] == [(), ()]
+    assert [entry is not None and len(entry.warnings) for entry in told["other"].values()] == [1, 0]
+    assert set(none.values()) == {None}
 
 
 def test_nobody_saves_a_chain_with_open_votes(published: Path, keys: dict[str, PrivateKey], tmp_path: Path) -> None:

@@ -307,3 +307,13 @@ def test_exposure_adds_what_each_release_cost(charged: Path, tmp_path: Path) -> 
     tiny.write_cap("epsilon: 9, definition: dp, scope: column")
     assert read_exposure(tiny.site, account_of(tiny)) == Exposure({None: 90})
     assert read_exposure(tiny.site, account_of(tiny)).worst is None
+
+
+def test_persons_are_one_in_several_populations_only_by_one_column(tiny: TinySite) -> None:
+    """Names of two columns are two identifiers, which nobody can compare; within a population the column's name does not count."""
+    one, other, elsewhere = (
+        list_person_keys(tiny.site, *named) for named in (("folk", "person"), ("folk", "name"), ("town", "person"))
+    )
+    assert one.everywhere == elsewhere.everywhere != other.everywhere
+    assert one.population == other.population != elsewhere.population
+    assert len({one.first, one.population, one.everywhere}) == 3

@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from release_pipeline.errors import Blocked, OverCap, ReleasePipelineError, SecretLost, WrongUsage
+from release_pipeline.errors import Blocked, NotPassed, OverCap, ReleasePipelineError, SecretLost, WrongUsage
 from release_pipeline.ledger.account import read_ledgers
 from release_pipeline.mechanisms.noise import SECRET_BYTES
 from release_pipeline.pipeline import validate as validate_stage
@@ -203,6 +203,19 @@ def test_policy_edited_before_the_draw(begun: TinySite, bits: str, edit: str) ->
     begun.write_policy()
     assert finish(begun) == bits
     assert charged(begun) == ONCE
+
+
+@pytest.mark.parametrize("stage", ["masked", "suppressed", "audited", "candidate"])
+def test_policy_edited_between_the_stages(fresh: TinySite, stage: str) -> None:
+    """A step that is started alone, under another policy than the step before it, does nothing."""
+    states = list(STAGES)
+    for name in states[: states.index(stage)]:
+        STAGES[name](flow_of(fresh))
+    fresh.write_policy(protect=CHEAPER)
+    with pytest.raises((Blocked, NotPassed), match="under another policy"):
+        STAGES[stage](flow_of(fresh))
+    assert stage not in fresh.tables()
+    assert candidate_of(fresh) == {}
 
 
 def test_policy_edited_after_the_draw(drawn: TinySite, bits: str) -> None:

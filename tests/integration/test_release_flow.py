@@ -165,6 +165,16 @@ def test_every_file_and_folder_of_the_vault_is_private(finished: TinySite) -> No
 # stages by themselves
 
 
+def test_masking_alone_refuses_records_that_are_not_those_of_the_clusters(tiny: TinySite) -> None:
+    """Ingested and validated anew from other data, the clusters of the old data do not fit, and nothing is masked."""
+    until("microaggregated", tiny.flow())
+    tiny.write_rows(other_rows())
+    until("validated", tiny.flow())
+    with pytest.raises(ReleasePipelineError):
+        mask(tiny.flow())
+    assert "masked" not in tiny.tables()
+
+
 def test_audit_alone_refuses_records_that_are_not_those_of_the_release(tiny: TinySite) -> None:
     """A candidate is never frozen anew with figures against other data than were masked."""
     digest = run_release(tiny.flow()).facts["candidate_hash"]

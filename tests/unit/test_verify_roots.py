@@ -500,6 +500,17 @@ def test_what_a_former_officer_signs_later(what: str, tmp_path: Path) -> None:
     assert failures(verify_path(tmp_path / "p", OLGA)) == []  # who knows nothing of the hand-over cannot tell
 
 
+def test_a_dossier_that_goes_on_after_the_officer_left(tmp_path: Path) -> None:
+    """The chain as it was before the hand-over, gone on with the old key: refused by whoever knows when the officer left."""
+    world, later = usual_world(), usual_world()
+    later.succeed("otto", accepted_at=BEFORE)
+    way = known_way(later, tmp_path)
+    folder = put(world.dossier(), tmp_path / "d")
+    assert failures(verify_path(folder, OLGA)) == []
+    found = failures(verify_path(folder, OLGA, officers=way))
+    assert any(words.startswith("events.jsonl: ") and "the last officer whom the events know left" in words for words in found)
+
+
 def test_recovery_keys_that_a_former_officer_names_afterwards(tmp_path: Path) -> None:
     """Put into the way before the hand-over they would make anybody the officer: whoever accepted signed that there were none."""
     world = made_under(to_otto)

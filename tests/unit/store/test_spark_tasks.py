@@ -172,7 +172,7 @@ def test_a_task_tells_its_number_and_how_many_records_it_read(tmp_path: Path) ->
     assert made.column("entries").to_pylist() == [b"unreadable"]
 
 
-@pytest.mark.parametrize("name", ["store/spark_tasks", "privacy/counting", "stages/batches"])
+@pytest.mark.parametrize("name", ["store/spark_tasks", "mechanisms/basis/counting", "rows/batches"])
 def test_what_goes_to_workers_imports_numpy_and_pyarrow_alone(name: str) -> None:
     """Of ours `mechanisms.basis.counting` alone, which goes with it."""
     tree = ast.parse((Path(release_pipeline.__file__).parent / f"{name}.py").read_text())
