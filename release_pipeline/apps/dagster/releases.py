@@ -2,14 +2,12 @@
 
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
-from dagster._check import CheckError
 from dagster._core.definitions.data_version import get_input_data_version_tag
 
 from release_pipeline import __version__
@@ -23,9 +21,8 @@ from release_pipeline.apps.dagster.metadata import (
     list_assertions,
 )
 from release_pipeline.apps.dagster.names import Names, SiteResource, asset_prefix, chosen_release, partitions_of
-from release_pipeline.apps.dagster.operations import ON_TIME, Refused, build_failure_hook, on_time_check
+from release_pipeline.apps.dagster.operations import ON_TIME, Refused, build_failure_hook, observation_of, on_time_check
 from release_pipeline.apps.dagster.runs import parts_of, tag_run
-from release_pipeline.apps.dagster.upstream import admit_source, find_version, observation_of
 from release_pipeline.errors import (
     DataRefused,
     GateFailed,
@@ -41,6 +38,7 @@ from release_pipeline.pipeline.context import StageContext, StageResult
 from release_pipeline.pipeline.microaggregate import microaggregate
 from release_pipeline.pipeline.opening import open_release
 from release_pipeline.pipeline.release import STAGES, Stage
+from release_pipeline.pipeline.sources import open_source, version_of
 from release_pipeline.pipeline.validate import validate
 from release_pipeline.policy import Policy, load_policy
 from release_pipeline.policy.loading.load import check_name
@@ -89,11 +87,10 @@ def build_release_assets(
     policy: Policy,
     names: Names = Names(),  # noqa: B008  frozen
     *,
-    upstream: Sequence[str] = (),
     say: Callable[[str], None] = lambda _: None,
 ) -> tuple[list[Any], Any]:
-    """The assets of one policy and the job that runs them all for one release. `upstream`: the asset that its source comes from.
-    `say` is told each step of a stage as it begins, and each warning as it is found, before anything is charged."""
+    """The assets of one policy and the job that runs them all for one release. `say` is told each step of a stage as it
+    begins, and each warning as it is found, before anything is charged."""
     releases, needed = partitions_of(policy, names), {names.resource}
     pool = names.name("vault", asset_prefix(policy.population))
 
@@ -227,7 +224,7 @@ def build_release_assets(
         yield from on_time_check(policy, key("candidate"), names.site_of(context).open())
 
     assets = [
-        _build_source(policy, names, upstream),
+        _build_source(policy, names),
         simple("ingested", None, STAGES["ingested"]),
         validated,
         microaggregated,
@@ -245,12 +242,11 @@ def build_release_assets(
     return assets, job
 
 
-def _build_source(policy: Policy, names: Names, upstream: Sequence[str]) -> Any:
+def _build_source(policy: Policy, names: Names) -> Any:
     """The source, which is observed and not made here: its data version changes when it is delivered anew."""
     key = names.stage(policy.policy, "source")
     spec = dg.AssetSpec(
         key,
-        deps=[dg.AssetKey(list(upstream))] if upstream else [],
         group_name=names.name("restricted"),
         description=f"What the policy names as its source: {policy.source.words}. It is delivered, not made here.",
         owners=OWNERS,
@@ -260,7 +256,7 @@ def _build_source(policy: Policy, names: Names, upstream: Sequence[str]) -> Any:
         here = names.site_of(context)
         with readable_failures(last=True, where=here.home):
             site = here.open()
-            version = find_version(context.instance, site, site.policy(policy.policy))
+            version = version_of(site, open_source(site, site.policy(policy.policy)))
         return dg.ObserveResult(asset_key=key, data_version=dg.DataVersion(version) if version else None)
 
     with warnings.catch_warnings():
@@ -285,10 +281,7 @@ def opened_flow(
     tag_run(context)
     with readable_failures(last=context.op_execution_context.retry_number >= RETRIES, where=site.home):
         here, release = site.open(), chosen_release(context)
-        graph = repository.asset_graph if (repository := _repository_of(context)) is not None else None
-        admit = partial(admit_source, context.instance, graph, here, policy, release)
-        judges = bool(here.upstream_of(policy.policy))
-        flow = open_release(here, policy.policy, release, progress=tell, admit=admit if judges else None)
+        flow = open_release(here, policy.policy, release, progress=tell)
         told.begin(flow.policy)
         with flow.recording_refusals():
             yield flow
@@ -313,14 +306,6 @@ def materialized(
     # Dagster would take the version that was observed before the step began, and the source may have been delivered since.
     tags = {get_input_data_version_tag(previous): result.source} if result.source else None
     return dg.MaterializeResult(asset_key=asset, metadata=metadata, data_version=dg.DataVersion(result.version), tags=tags)
-
-
-def _repository_of(context: dg.AssetExecutionContext) -> dg.RepositoryDefinition | None:
-    """The definitions of the code location; None in a run that a script executes without any."""
-    try:
-        return context.repository_def
-    except CheckError:
-        return None
 
 
 @contextmanager
