@@ -60,7 +60,6 @@ _LABELS = {  # of what an event has under these keys
     "target": "target",
     "address": "address",
     "where": "where people find it",
-    "undone": "what could not be done there",
 }
 _DOUBTED = ("Its moment is not to be believed: the officer said so.",)
 _VOID = ("It counts for nothing: its key was revoked from before, or whoever gave it is no reviewer any more.",)

@@ -74,12 +74,12 @@ OUTSIDE: dict[str, set[str]] = {  # third-party modules each folder may import
     },
     "ledger": {"pydantic"},
     "trust": {"cryptography"},
-    "targets": {"fsspec", "httpx", "pydantic"},
+    "targets": {"fsspec", "pydantic"},
     "report": {"numpy"},
     "pipeline": {"numpy", "pyarrow", "pydantic"},
     "explore": {"numpy", "pyarrow"},
     "publish": {"jinja2"},
-    "operate": {"pydantic"},
+    "operate": {"httpx", "pydantic"},
     "apps": {
         *("dagster", "dagster_graphql", "dagster_shared", "dagster_webserver", "sqlalchemy", "graphql"),
         *("click", "rich", "httpx", "jinja2", "pydantic", "starlette", "uvicorn"),
@@ -92,7 +92,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "uvicorn": ("apps/door", "apps/dagster/", "apps/desk/backend/server"),
     "click": ("apps/cli/",),
     "rich": ("apps/cli/",),
-    "httpx": ("apps/desk/web/frame", "targets/http"),
+    "httpx": ("apps/desk/web/frame", "operate/alerts/sending"),
     "great_expectations": ("rows/validate",),
     "duckdb": ("store/",),
     "pyreadstat": (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import smtplib
 import ssl
 import time
@@ -20,6 +21,9 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
+import httpx
+
+from release_pipeline import __version__
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.operate.alerts.look import look, outbox_of
 from release_pipeline.operate.alerts.matters import Alert, read_alert
@@ -34,14 +38,37 @@ from release_pipeline.operate.alerts.settings import (
     read_lineage,
 )
 from release_pipeline.policy.documents import to_json
+from release_pipeline.store.environment import LOCAL
 from release_pipeline.store.files import write_text
 from release_pipeline.store.site import Site
-from release_pipeline.targets.http import FAULTS, name_fault, open_client
 
+FAULTS = (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError)  # of a request that got no whole answer
+for _name in ("httpx", *(f"httpcore.{part}" for part in ("connection", "http11", "proxy"))):
+    logging.getLogger(_name).addFilter(lambda _: False)  # they log addresses and headers, which may hold a secret
 Made = TypeVar("Made")
 WAIT_SECONDS = 10.0  # for each step of a connection
 _WEB = ("http", "https")
 _REFUSED = (400, 413, 422)  # of a document that was read, and is not wanted as it is
+
+
+def open_client(address: str) -> httpx.Client:
+    """A client for an address; it follows no redirection, or a token would go along.
+
+    It asks by the proxy of the environment, except on this machine: a proxy's own `localhost` is another machine. It trusts the
+    certificates that this machine trusts."""
+    parts = urlsplit(address)
+    # By http there is no TLS: the context that trusts nobody is made at once.
+    trusted = ssl.create_default_context() if parts.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    headers = {"User-Agent": f"release-pipeline/{__version__}", "Accept-Encoding": "identity"}
+    return httpx.Client(timeout=WAIT_SECONDS, headers=headers, verify=trusted, trust_env=parts.hostname not in LOCAL)
+
+
+def name_fault(error: BaseException) -> str:
+    """The kind of what went wrong, without its message, which may have an address."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, OSError):
+        cause = cause.__cause__ or cause.__context__
+    return type(cause or error).__name__
 
 
 class Channel(Protocol):
@@ -143,7 +170,7 @@ def post(address: str, document: Mapping[str, Any]) -> None:
         if parts.scheme not in _WEB or not parts.hostname:
             raise NotSent("what it names is no address that begins with https://.")
         with (
-            open_client(address, timeout=WAIT_SECONDS) as client,
+            open_client(address) as client,
             client.stream("POST", address, json=document) as reply,  # the answer's body is not read
         ):
             status = reply.status_code
