@@ -1,4 +1,4 @@
-"""site.yaml: its keys as types, and what is wrong with it in words. What stands under `spark`, `alerts`, `lineage`,
+"""site.yaml: its keys as types, and what is wrong with it in words. What stands under `spark`, `alerts`,
 `targets` and `desk` has types of its own, and is read where it is used.
 
 No message repeats a value: it may be a secret.
@@ -172,7 +172,6 @@ class SiteSettings(Settings):
     spark: Annotated[Section, _as_in("spark", "spark: {url: 'sc://spark.example.org:15002'}")] = None
     registry: Registry | None = None
     alerts: Annotated[list[Any] | None, _as_in("alerts", "a list, each {on: [blocked], webhook: '${ALERTS_URL}'}")] = None
-    lineage: Annotated[Section, _as_in("lineage", "lineage: {openlineage: URL or FOLDER}")] = None
     targets: Annotated[Section, _as_in("targets", "targets: {NAME: {to: FOLDER or ADDRESS}}")] = None
     desk: Annotated[Section, _as_in("desk", "desk: {people: {NAME: [auditor]}}")] = None
 

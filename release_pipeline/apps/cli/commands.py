@@ -77,7 +77,7 @@ SECTIONS = {  # command: its module, which is imported when the command is calle
         "backup": ("keeping", "Copy the whole site into one file"),
         "restore": ("keeping", "Restore a backup and enter what was spent after it"),
         "head": ("keeping", "Export the last event of the registry as a witness"),
-        "alert": ("keeping", "Send alerts and lineage that are due"),
+        "alert": ("keeping", "Send alerts that are due"),
     },
 }
 MODULES = {name: module for section in SECTIONS.values() for name, (module, _) in section.items()}

@@ -11,14 +11,12 @@ import dagster as dg
 from dagster._core.definitions.data_version import get_input_data_version_tag
 
 from release_pipeline import __version__
-from release_pipeline.apps.dagster.emitting import Emitter, emitting
 from release_pipeline.apps.dagster.metadata import (
     build_metadata,
     check_result,
     column_metadata,
     column_origins,
     count_record,
-    list_assertions,
 )
 from release_pipeline.apps.dagster.names import Names, SiteResource, asset_prefix, chosen_release, partitions_of
 from release_pipeline.apps.dagster.operations import ON_TIME, Refused, build_failure_hook, observation_of, on_time_check
@@ -111,10 +109,8 @@ def build_release_assets(
     def simple(stage: str, previous: str | None, step: Stage) -> Any:
         @dg.asset(key=key(stage), partitions_def=releases, pool=pool, required_resource_keys=needed, **spec(stage, previous))
         def build(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
-            with emitting(context, names.site_of(context), stage, ZONES[stage][2]) as told:
-                with opened_flow(context, names.site_of(context), policy, say, told) as flow:
-                    result = step(flow)
-                told.complete(result, flow.id)
+            with opened_flow(context, names.site_of(context), policy, say) as flow:
+                result = step(flow)
             if stage == "ingested":
                 context.log_event(observation_of(key("source"), result.source, f"Delivered for {flow.id}."))
             return materialized(result, flow, key(previous or "source"))
@@ -134,14 +130,8 @@ def build_release_assets(
         **spec("validated", "ingested"),
     )
     def validated(context: dg.AssetExecutionContext) -> Iterator[Any]:
-        with emitting(context, names.site_of(context), "validated", ZONES["validated"][2]) as told:
-            with opened_flow(context, names.site_of(context), policy, say, told) as flow:
-                result = validate(flow)
-            if result.refusal:
-                told.refuse()
-            else:
-                told.assertions = list_assertions(result, policy)
-                told.complete(result, flow.id)
+        with opened_flow(context, names.site_of(context), policy, say) as flow:
+            result = validate(flow)
         for verdict in result.verdicts:
             counts = [] if flow.site.forbids_looks else [count_record(check) for check in verdict.checks]
             yield check_result(verdict.family, key("validated"), verdict.passed, verdict.messages, counts)
@@ -177,10 +167,8 @@ def build_release_assets(
     )
     def microaggregated(context: dg.AssetExecutionContext) -> Iterator[Any]:
         try:
-            with emitting(context, names.site_of(context), "microaggregated", ZONES["microaggregated"][2]) as told:
-                with opened_flow(context, names.site_of(context), policy, say, told) as flow:
-                    result = microaggregate(flow)
-                told.complete(result, flow.id)
+            with opened_flow(context, names.site_of(context), policy, say) as flow:
+                result = microaggregate(flow)
         except GateFailed as failed:
             yield check_result("gates", key("microaggregated"), False, failed.findings)
             raise Refused(str(failed), metadata=parts_of(failed), allow_retries=False) from None
@@ -207,16 +195,12 @@ def build_release_assets(
         required_resource_keys=needed,
     )
     def audited_and_candidate(context: dg.AssetExecutionContext) -> Iterator[Any]:
-        with emitting(context, names.site_of(context), "audited", ZONES["audited"][2]) as told:
-            with opened_flow(context, names.site_of(context), policy, say, told) as flow:
-                audited = audit(flow)
-            told.complete(audited, flow.id)
+        with opened_flow(context, names.site_of(context), policy, say) as flow:
+            audited = audit(flow)
         yield materialized(audited, flow, key("suppressed"), asset=key("audited"))
-        with emitting(context, names.site_of(context), "candidate", ZONES["candidate"][2]) as told:
-            with opened_flow(context, names.site_of(context), policy, say, told) as flow:
-                candidate = freeze_candidate(flow)
-                whole = flow.candidate_is_whole()
-            told.complete(candidate, flow.id)
+        with opened_flow(context, names.site_of(context), policy, say) as flow:
+            candidate = freeze_candidate(flow)
+            whole = flow.candidate_is_whole()
         yield materialized(
             candidate, flow, key("suppressed"), asset=key("candidate"), report=flow.site.candidate(str(flow.id)) / REPORT
         )
@@ -269,10 +253,10 @@ def _build_source(policy: Policy, names: Names) -> Any:
 
 @contextmanager
 def opened_flow(
-    context: dg.AssetExecutionContext, site: SiteResource, policy: Policy, say: Callable[[str], None], told: Emitter
+    context: dg.AssetExecutionContext, site: SiteResource, policy: Policy, say: Callable[[str], None]
 ) -> Iterator[StageContext]:
     """The flow of this run's release, under the policy as it stands now; what it refuses is noted and told in words. Its steps
-    are in Dagster's log, and told; its lineage begins."""
+    are in Dagster's log, and told."""
 
     def tell(step: str) -> None:
         context.log.info(step)
@@ -282,7 +266,6 @@ def opened_flow(
     with readable_failures(last=context.op_execution_context.retry_number >= RETRIES, where=site.home):
         here, release = site.open(), chosen_release(context)
         flow = open_release(here, policy.policy, release, progress=tell)
-        told.begin(flow.policy)
         with flow.recording_refusals():
             yield flow
 

@@ -77,7 +77,7 @@ def build_telling(names: Names, automations: Automations) -> dg.SensorDefinition
         required_resource_keys={names.resource},
         minimum_interval_seconds=LOOK_SECONDS,
         default_status=automations.sensor,
-        description="Tells those whom site.yaml names what happened, each thing once, and sends lineage.",
+        description="Tells those whom site.yaml names what happened, each thing once.",
     )
     def telling(context: dg.SensorEvaluationContext) -> Any:
         from release_pipeline.operate.alerts.sending import (
