@@ -16,7 +16,7 @@ from release_pipeline.apps.dagster.names import AUTOMATIONS, Names
 from release_pipeline.apps.dagster.process import set_up_process
 from release_pipeline.apps.dagster.publication import PUBLISHED, describe_package
 from release_pipeline.apps.dagster.runs import find_cause, find_unfinished_run, free_dead_runs, process_tags
-from release_pipeline.apps.dagster.serving import form_of_service, serve, stopping_after
+from release_pipeline.apps.dagster.serving import serve, stopping_after
 from release_pipeline.apps.door import opened_listener
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.operate.timetable import record_policies
@@ -122,7 +122,6 @@ def open_ui(
         pass
     if trusted_proxy is not None:
         read_proxy(trusted_proxy)  # refused here, in words; the process that serves reads it again
-    form = form_of_service()  # likewise
     print(f"starting the UI of {site.home}: the links to log in follow in half a minute", flush=True)
     prepare(site)
     check_environment(site)
@@ -138,7 +137,6 @@ def open_ui(
         opening.command(),
         folder=site.dagster_home,
         environment={**os.environ, HOME: str(site.home), "DAGSTER_HOME": str(site.dagster_home), AUTOMATIONS: "on"},
-        form=form,
     )
     if code:
         raise RunFailed(
