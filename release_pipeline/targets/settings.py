@@ -11,7 +11,6 @@ from urllib.parse import unquote, urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, StrictStr, TypeAdapter, ValidationInfo
 
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.policy.file.sections import find_secret_in_address
 from release_pipeline.store.environment import STORES
 from release_pipeline.store.settings import Say, Settings, meets, wrong
 from release_pipeline.store.site import Site
@@ -64,12 +63,21 @@ def _find_folder(site: Site, address: str) -> Path | None:
     return Path(unquote(urlsplit(address).path)).resolve() if scheme.lower() == "file" else None
 
 
+def _find_secret(place: str) -> str | None:
+    """What an address of an object store may not have: a person's name or password, options (a signature is one), or another
+    address that it is read through."""
+    _, is_address, rest = place.partition("://")
+    if is_address and ("@" in rest.partition("/")[0] or "?" in rest or "#" in rest or "::" in place):
+        return "an address of an object store has no user, password, options or further addresses"
+    return None
+
+
 def _check_address(address: str, info: ValidationInfo) -> str:
     """The address of files; a message does not repeat it, for it may have a secret."""
     site = cast(Site, info.context)
     if not address.strip() or not address.isprintable() or "${" in address:
         raise ValueError
-    if (secret := find_secret_in_address(address)) is not None:
+    if (secret := _find_secret(address)) is not None:
         raise wrong(f"{secret}.", "Leave them out: the store knows who writes by the environment.")
     if (folder := _find_folder(site, address)) is None:
         if address.partition("://")[0].lower() not in STORES:

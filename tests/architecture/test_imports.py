@@ -67,7 +67,6 @@ OUTSIDE: dict[str, set[str]] = {  # third-party modules each folder may import
             "psycopg2",
             "cryptography",
             "pyreadstat",
-            "fsspec",
             "pandas",
         ),
         *("pydantic", "pydantic_core", "yaml"),  # settings are types
@@ -99,7 +98,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
         "store/survey_reader",  # a program of its own: a damaged file may end it
         "store/survey_writer",  # what it reads was written by it
     ),
-    "fsspec": ("store/remote", "targets/files"),
+    "fsspec": ("targets/files",),
     "sklearn": ("audit/models",),
     "cryptography": ("mechanisms/noise/streams", "store/people", "trust/"),
 }

@@ -183,7 +183,7 @@ class Program(click.Group):
 PATH = click.Path(path_type=Path)
 ROWS = click.IntRange(1, 10**12)
 PORT = click.IntRange(1, 65535)
-FILES = ".csv (.gz, .zip), .parquet, .dta, .sav, .sas7bdat or .xpt"
+FILES = ".csv, .parquet, .dta, .sav, .sas7bdat or .xpt"
 
 
 def flag(name: str, what: str) -> Callable[[Any], Any]:
