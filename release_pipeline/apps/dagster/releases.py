@@ -244,7 +244,7 @@ def _build_source(policy: Policy, names: Names) -> Any:
         return dg.ObserveResult(asset_key=key, data_version=dg.DataVersion(version) if version else None)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dg.BetaWarning)  # the decorator that has no beta takes no deps
+        warnings.simplefilter("ignore", dg.BetaWarning)  # the decorator that has no beta takes no owners
         decorate = dg.multi_observable_source_asset(
             specs=[spec], name="__".join(key.path), required_resource_keys={names.resource}
         )
