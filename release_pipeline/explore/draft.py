@@ -17,7 +17,7 @@ from release_pipeline.policy.kinds.base import LONGEST_LABEL, MOST_CODES
 from release_pipeline.policy.plans.skeleton import DRAFT_AUDIENCE, draft_about
 from release_pipeline.policy.values.formats import ask_for_near, name_some
 from release_pipeline.policy.values.scalars import LONGEST_REASON, canonical_name, look_alike_key
-from release_pipeline.store.source import FileSource, find_file, unpacked
+from release_pipeline.store.source import FileSource, find_file
 from release_pipeline.store.survey_files import SurveyColumn, SurveyFile, SurveySource, describe_survey
 
 _MOST_LISTED = 100  # more are a list of their own: of places, or of people
@@ -255,10 +255,7 @@ def _check_header(source: FileSource) -> None:
 def _read_body(source: FileSource) -> Sequence[Sequence[str]]:
     """The records after the first line, as many as are looked at; none of a file that cannot be read so far."""
     try:
-        with (
-            unpacked(source.path, source.packing, source.vault, where=str(source.path)) as path,
-            path.open(encoding="utf-8-sig", errors="replace", newline="") as text,
-        ):
+        with source.path.open(encoding="utf-8-sig", errors="replace", newline="") as text:
             return list(islice(csv.reader(text, delimiter=source.delimiter), 1, _LINES))
     except (csv.Error, OSError):
         return []

@@ -50,4 +50,4 @@ NOTE = Format("the note of a stage")  # with it the tables of the stage
 EVIDENCE = Format("the evidence of a candidate")
 RUN = Format("the last run of a release that read records")
 AUDITED = Format("what the audit of claims found")
-OUTBOX = Format("alerts and lineage events that are not sent yet, and what was told")
+OUTBOX = Format("alerts that are not sent yet, and what was told")

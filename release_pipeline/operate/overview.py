@@ -172,7 +172,7 @@ def list_releases(site: Site, *, now: datetime | None = None) -> tuple[list[Line
         statuses = read_statuses(events)
         used = _find_policies(registry, statuses.values(), policies)
     broken += _find_broken_clock(events)
-    broken += [words for words in (*find_trouble(site), *find_target_faults(site), *site.upstream_faults) if words not in broken]
+    broken += [words for words in (*find_trouble(site), *find_target_faults(site)) if words not in broken]
     revisions: dict[tuple[str, str], list[ReleaseStatus]] = {}
     for id, status in sorted(statuses.items()):
         revisions.setdefault((id.policy, id.release), []).append(status)

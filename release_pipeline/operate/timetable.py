@@ -125,7 +125,6 @@ def _is_period(policy: Policy, name: str) -> bool:
 
 
 HasRun: TypeAlias = Callable[[ReleaseId], bool]  # whether a run of a release was ever begun
-AdmitRelease: TypeAlias = Callable[[Policy, str], None]  # raises while the source of a release may not be released
 TIMETABLE, ARRIVAL = "its time has come", "its source arrived"
 
 
@@ -138,12 +137,11 @@ class Tick:
     of_source: bool = False
 
 
-def tick(site: Site, policy_name: str, *, why: str, has_run: HasRun, admit: AdmitRelease, now: datetime | None = None) -> Tick:
+def tick(site: Site, policy_name: str, *, why: str, has_run: HasRun, now: datetime | None = None) -> Tick:
     """Open the next release of a policy, in the registry, or say why not.
 
     A release that was opened and for which no run was ever begun (`has_run`), because somebody stopped in between, is given once
-    more. A period is opened only when it is due; by arrival, so is every release that has a timetable. None is opened or given
-    that `admit` refuses.
+    more. A period is opened only when it is due; by arrival, so is every release that has a timetable.
     """
     now = now or datetime.now(UTC)
     try:
@@ -156,7 +154,6 @@ def tick(site: Site, policy_name: str, *, why: str, has_run: HasRun, admit: Admi
             check_may_run(site, registry, policy, read_caps(site))  # a reason may say that its source has too few records
         left = [known.id for known in _unfinished(policy, events) if not has_run(known.id)]
         if left:
-            admit(policy, left[0].release)
             return Tick(left[0], "it was opened before, and no run was begun")
         upcoming = next_release(policy, events, now)
         if upcoming is None:
@@ -168,7 +165,6 @@ def tick(site: Site, policy_name: str, *, why: str, has_run: HasRun, admit: Admi
             return Tick(reason=f"release {name} is due {words_of(upcoming.due)}.")
         if (stopped := describe_stop(policy, read_statuses(events).values(), upcoming)) != "":
             return Tick(reason=stopped)
-        admit(policy, name)
         if (missing := describe_missing(site, policy, name)) != "":
             return Tick(reason=missing, of_source=True)
         with site.open_registry() as registry:
@@ -177,7 +173,7 @@ def tick(site: Site, policy_name: str, *, why: str, has_run: HasRun, admit: Admi
         return Tick(reason=error.in_full)
 
 
-def arrival(site: Site, policy_name: str, *, cursor: str, has_run: HasRun, admit: AdmitRelease) -> tuple[Tick, str]:
+def arrival(site: Site, policy_name: str, *, cursor: str, has_run: HasRun) -> tuple[Tick, str]:
     """`tick` for a source that has arrived and stays as it is: changed since the last look, it may still be being written.
 
     `cursor` is what the last look gave; a source that was judged is not read again until it changes.
@@ -195,7 +191,7 @@ def arrival(site: Site, policy_name: str, *, cursor: str, has_run: HasRun, admit
         return Tick(reason="the source is new or was changed; the next look tells whether it stays as it is."), stamp
     if judged:
         return Tick(reason=judged), cursor
-    found = tick(site, policy_name, why=ARRIVAL, has_run=has_run, admit=admit)
+    found = tick(site, policy_name, why=ARRIVAL, has_run=has_run)
     return found, f"{stamp}\n{found.reason}" if found.of_source else stamp
 
 

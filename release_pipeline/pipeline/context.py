@@ -34,7 +34,7 @@ from release_pipeline.mechanisms.catalogue import MECHANISM_VERSION
 from release_pipeline.mechanisms.noise import Context
 from release_pipeline.pipeline.cap import check_cap
 from release_pipeline.pipeline.reservation import forget_secret, next_revision
-from release_pipeline.pipeline.sources import open_source, version_of
+from release_pipeline.pipeline.sources import open_source
 from release_pipeline.policy import Policy
 from release_pipeline.rows.checks import (
     round_up,
@@ -49,7 +49,6 @@ from release_pipeline.store.vault import ReleaseWorkspace, open_workspace
 from release_pipeline.trust.approvals import check_may_run
 
 Progress: TypeAlias = Callable[[str], None]
-Admit: TypeAlias = Callable[[SourceDoor], str]  # the version of a source; raises where it may not be released
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,6 @@ class StageContext:
     id: ReleaseId
     progress: Progress = lambda _: None
     probe: Probe = PLAIN
-    admit: Admit | None = None
 
     def check_may_begin(self) -> None:
         """Refuse early what would be refused later, and note that the release is opened if nobody did."""
@@ -250,15 +248,6 @@ class StageContext:
     def open_workspace(self) -> AbstractContextManager[ReleaseWorkspace]:
         """The tables of this release in the vault, for as long as the block lasts; one process at a time."""
         return open_workspace(self.site.vault, self.policy.population, self.id.workspace, memory=self.site.memory)
-
-    def read_source_version(self, source: SourceDoor) -> str:
-        """The version of the source as it is now, which `admit` may refuse."""
-        return self.admit(source) if self.admit is not None and self.is_judged else version_of(self.site, source)
-
-    @property
-    def is_judged(self) -> bool:
-        """Whether `admit` has a say: not once budget was spent, for then the charge says which records they must be."""
-        return self.admit is not None and self.read_status().charge is None
 
     def noise_context(self, source: str) -> tuple[Context, ...]:
         """What the release's noise is derived from besides its secret. `source`: the keyed hash of the records, as charged, so

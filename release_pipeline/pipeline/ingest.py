@@ -22,7 +22,7 @@ from release_pipeline.pipeline.reading import (
     count_releases,
     refuse,
 )
-from release_pipeline.pipeline.sources import list_origins
+from release_pipeline.pipeline.sources import list_origins, version_of
 from release_pipeline.pipeline.tables import try_formats
 from release_pipeline.pipeline.vaults import check_vaults
 from release_pipeline.rows.checks import (
@@ -38,7 +38,7 @@ def ingest(context: StageContext) -> StageResult:
     context.check_may_begin()
     try_formats(policy)
     source = context.open_source()
-    delivered = context.read_source_version(source)
+    delivered = version_of(context.site, source)
     names, checks = match_header(source.header, policy)
     refuse(source.name, [check for check in checks if not readable_without(check, policy)])
     outside = count_releases(policy, source, names) or NO_RELEASES
@@ -52,7 +52,7 @@ def ingest(context: StageContext) -> StageResult:
         read = hash_tables(workspace, kept.tables, kept.snapshot)
         digest = context.site.keyed_hash(json.dumps(read).encode())
         begin_run(context.site, context.id, context.policy_hash, digest=digest, origins=origins)
-        if (source.written is not None or context.is_judged) and context.read_source_version(source) != delivered:
+        if source.written is not None and version_of(context.site, source) != delivered:
             raise refuse_changed(source.name)
         content: dict[str, Any] = {"records": kept.records, "source": source.name, "header": list(source.header)}
         content |= {"outside": outside, "delivered": delivered, "origins": origins, "snapshot": kept.snapshot}

@@ -10,7 +10,7 @@ from release_pipeline.errors import Blocked, InvalidArgument, WrongUsage
 from release_pipeline.ledger.policies import record_policy
 from release_pipeline.ledger.states import FAILED, OPENED, ReleaseStatus, latest_revision, list_statuses, move, read_statuses
 from release_pipeline.pipeline.cap import check_cap
-from release_pipeline.pipeline.context import Admit, StageContext
+from release_pipeline.pipeline.context import StageContext
 from release_pipeline.pipeline.reservation import forget_secret
 from release_pipeline.policy import Policy
 from release_pipeline.policy.values.periods import EXAMPLE, end_of
@@ -30,10 +30,8 @@ def open_release(
     *,
     progress: Callable[[str], None] = lambda _: None,
     probe: Probe | None = None,
-    admit: Admit | None = None,
 ) -> StageContext:
-    """The flow of one release of a policy of the site, at its last opened revision. `admit` judges the source before it is read
-    and before its budget is spent.
+    """The flow of one release of a policy of the site, at its last opened revision.
 
     `release` is NAME, NAME/rN or POLICY/NAME/rN, and may be left out where there is only one. A revision that was not opened, or
     was given up for another, is refused.
@@ -43,7 +41,7 @@ def open_release(
     statuses = list_statuses(site)
     latest = latest_revision(statuses, policy.policy, name)
     if revision is None or revision == latest.revision:
-        return StageContext(site, policy, latest, progress, probe or PLAIN, admit)
+        return StageContext(site, policy, latest, progress, probe or PLAIN)
     wanted = ReleaseId(policy.policy, name, revision)
     if revision > latest.revision:
         nobody = f"its last revision is r{latest.revision}."

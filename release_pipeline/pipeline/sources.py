@@ -27,7 +27,6 @@ from release_pipeline.store.environment import expand
 from release_pipeline.store.files import hash_of_file, is_same_file
 from release_pipeline.store.ledger import RESERVED
 from release_pipeline.store.registry import Event
-from release_pipeline.store.remote import is_address
 from release_pipeline.store.settings import FILE, Say, Settings, wrong
 from release_pipeline.store.site import Site
 from release_pipeline.store.source import SourceDoor, find_source, list_parquet
@@ -80,7 +79,7 @@ def list_origins(site: Site, source: Source) -> list[str]:
 
 
 def find_source_file(site: Site, source: Source) -> Path | None:
-    """The file or folder that a source is; None where it is a table of a server, or in an object store."""
+    """The file or folder that a source is; None where it is a table of a server."""
     return None if source.path is None else _find_file(site, source.path)
 
 
@@ -96,7 +95,7 @@ def find_source_like(site: Site, file: Path, *, strict: bool) -> str:
     for written in dict.fromkeys(_list_paths(site, events)):
         try:
             place = _find_file(site, written)
-            sources = [] if place is None else [place, *_list_files(place)]
+            sources = [place, *_list_files(place)]
         except SourceError:
             if strict:
                 raise
@@ -142,9 +141,8 @@ def _list_paths(site: Site, events: Iterable[Event]) -> Iterator[str]:
     yield from (noted.policy.source.path for noted in list_policies(events) if noted.policy.source.path is not None)
 
 
-def _find_file(site: Site, written: str) -> Path | None:
-    place = expand(written, site.environment)
-    return None if is_address(place) else site.home / place
+def _find_file(site: Site, written: str) -> Path:
+    return site.home / expand(written, site.environment)
 
 
 def _write(source: Source) -> str:
@@ -239,9 +237,7 @@ class HeaderLook:
 def open_source(site: Site, policy: Policy) -> SourceDoor:
     """The source of a policy, as its site reads it."""
     spark = None if policy.source.spark is None else find_spark(site)
-    return find_source(
-        policy.source, folder=site.home, values=site.environment, expected=policy.declared, vault=site.vault, spark=spark
-    )
+    return find_source(policy.source, folder=site.home, values=site.environment, expected=policy.declared, spark=spark)
 
 
 def version_of(site: Site, source: SourceDoor) -> str:
@@ -269,8 +265,6 @@ def _find_distance(source: Source, folder: Path, values: Mapping[str, str]) -> s
         written = expand(source.path, values)
     except SourceError as error:
         return error.what.rstrip(".")
-    if is_address(written):
-        return "it is elsewhere"
     try:
         (folder / written).stat()
     except PermissionError:

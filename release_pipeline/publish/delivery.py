@@ -7,12 +7,10 @@ None of these events changes the state of a release: what is public in `releases
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
 from release_pipeline.ledger.office import OFFICERS
@@ -22,10 +20,11 @@ from release_pipeline.store.files import PLAIN, SUMS, Probe, is_whole, read_sums
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 from release_pipeline.store.site import Site
 from release_pipeline.targets.settings import TargetSettings, find_target_faults, open_target, read_targets
-from release_pipeline.targets.target import Parcel, Recall, Stored, Target, TargetFailed
+from release_pipeline.targets.target import Recall, Stored, Target, TargetFailed, recall_files
 from release_pipeline.trust.keys import write_statement
 
 DELIVERING, DELIVERED, RECALLED = "delivering", "delivered", "recalled"
+_FILES = "to"  # the kind of target that events name: files in a folder or an object store
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,6 @@ class Place:
     """A target at an address: what is delivered to another address under the same name is another delivery."""
 
     target: str
-    kind: str
     address: str
 
     @property
@@ -44,14 +42,13 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What became of one package at one place: when it was begun and done (or empty), where people find it, what the target
-    calls it, and the states of which the target knows."""
+    """What became of one package at one place: when it was begun and done (or empty), where people find it, and the states
+    of which the target knows."""
 
     place: Place
     begun: str
     delivered: str = ""
     where: str = ""
-    deposit: str = ""
     recalled: frozenset[str] = frozenset()
 
 
@@ -99,7 +96,7 @@ def view_task(task: Task) -> OutstandingView:
 
 def place_of(settings: TargetSettings) -> Place:
     """The place that a target is now."""
-    return Place(settings.name, settings.kind, settings.address)
+    return Place(settings.name, settings.address)
 
 
 def read_deliveries(events: Iterable[Event]) -> dict[ReleaseId, dict[Place, Delivery]]:
@@ -109,10 +106,10 @@ def read_deliveries(events: Iterable[Event]) -> dict[ReleaseId, dict[Place, Deli
         if event.kind not in (DELIVERING, DELIVERED, RECALLED) or event.release is None:
             continue
         content, mine = event.content, found.setdefault(event.release, {})
-        place = Place(content["target"], content["via"], content["address"])
+        place = Place(content["target"], content["address"])
         known = mine.get(place, Delivery(place, event.noted))
         if event.kind == DELIVERED:
-            known = replace(known, delivered=event.noted, where=content["where"], deposit=content["deposit"])
+            known = replace(known, delivered=event.noted, where=content["where"])
         elif event.kind == RECALLED:
             known = replace(known, recalled=known.recalled | {content["state"]})
         mine[place] = known
@@ -174,8 +171,8 @@ def tombstone_files() -> list[str]:
 # Published packages go to targets, and what becomes of them is told there.
 #
 # Boundaries: the intent is an event before the first byte leaves; files that the target does not
-# have yet go there one by one, the signature last; when all are found there the target makes them
-# public, and that is noted, with where. Stopped anywhere, a rerun looks what is there and goes on:
+# have yet go there one by one, the signature last; when all are found there that is noted, with
+# where. Stopped anywhere, a rerun looks what is there and goes on:
 # nothing is sent twice, and nothing half sent is taken for whole. A retraction or supersession,
 # noted long before, is the intent of its own recall.
 
@@ -186,14 +183,6 @@ class NotDelivered(ReleasePipelineError):
     def __init__(self, what: str, *, details: tuple[str, ...] = (), where: str = "", remedy: str = "") -> None:
         self.details = details
         super().__init__(what, where=where, remedy=remedy)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What was done of a task, in words; `undone`: what a target cannot do, and who can."""
-
-    words: str
-    undone: str = ""
 
 
 @dataclass(slots=True)
@@ -212,7 +201,7 @@ class _Work:
     @property
     def name(self) -> dict[str, str]:
         """What the events say of the place."""
-        return {"target": self.task.place.target, "via": self.task.place.kind, "address": self.task.place.address}
+        return {"target": self.task.place.target, "via": _FILES, "address": self.task.place.address}
 
 
 def deliver(
@@ -220,12 +209,12 @@ def deliver(
     release: ReleaseId | None = None,
     *,
     only: str | None = None,
-    tell: Callable[[Outcome], None] = lambda _: None,
+    tell: Callable[[str], None] = lambda _: None,
     waiting: Callable[[], None] | None = None,
     probe: Probe = PLAIN,
 ) -> None:
-    """Do what is outstanding of one release or of all, at every target or `only` one. Each outcome is told when it is certain;
-    what fails stops nothing else, and raises `NotDelivered` at the end."""
+    """Do what is outstanding of one release or of all, at every target or `only` one. What was done is told in words when it is
+    certain; what fails stops nothing else, and raises `NotDelivered` at the end."""
     targets = read_targets(site)
     if only is not None and only not in {target.name for target in targets}:
         known = ", ".join(target.name for target in targets) or "none"
@@ -266,7 +255,7 @@ def _list(site: Site, targets: Sequence[TargetSettings], release: ReleaseId | No
     return [task for task in tasks if release in (None, task.release) and only in (None, task.place.target)]
 
 
-def _do(site: Site, task: Task, targets: Sequence[TargetSettings], tell: Callable[[Outcome], None], probe: Probe) -> None:
+def _do(site: Site, task: Task, targets: Sequence[TargetSettings], tell: Callable[[str], None], probe: Probe) -> None:
     """A task, and of a package that is delivered after it was superseded that, too."""
     settings = next((target for target in targets if place_of(target) == task.place), None)
     if settings is None:
@@ -275,7 +264,7 @@ def _do(site: Site, task: Task, targets: Sequence[TargetSettings], tell: Callabl
     work = _Work(site, task, settings, probe)
     if not task.is_recall:
         where, delivery = _deliver(work)
-        tell(Outcome(f"{task.release}: delivered to {task.place.target}: {where}"))
+        tell(f"{task.release}: delivered to {task.place.target}: {where}")
         if task.state != SUPERSEDED:
             return
         work = _Work(site, Task(task.release, task.place, SUPERSEDED, delivery), settings, probe)
@@ -293,18 +282,16 @@ def _deliver(work: _Work) -> tuple[str, Delivery]:
         if known is None:
             registry.add(DELIVERING, task.release, **work.name, package_hash=status.package_hash)
     probe.reached("delivering is noted")
-    target = open_target(work.site, work.settings, _describe(work, status, known))
+    target = open_target(work.site, work.settings, str(status.id))
     _send(target, work, _list_files(work.folder, status))
     probe.reached("everything is there")
-    deposit, where = target.close()
-    probe.reached("it is public there")
     with work.site.open_registry() as registry:
         _check_state(registry, task.release, (PUBLISHED, SUPERSEDED))
-        content = {**work.name, "package_hash": status.package_hash, "where": where, "deposit": deposit}
+        content = {**work.name, "package_hash": status.package_hash, "where": target.where}
         event = registry.add(DELIVERED, task.release, **content)
     probe.reached("delivered is noted")
     begun = event.noted if known is None else known.begun
-    return where, Delivery(task.place, begun, event.noted, where, deposit)
+    return target.where, Delivery(task.place, begun, event.noted, target.where)
 
 
 def _send(target: Target, work: _Work, names: Sequence[str]) -> None:
@@ -334,29 +321,27 @@ def _check_sent(there: Mapping[str, Stored], work: _Work, names: Sequence[str]) 
         raise TargetFailed(what, where=work.task.place.target, remedy="Try again; if it stays so, ask who runs it.")
 
 
-def _recall(work: _Work) -> Outcome:
-    """The target knows what became of the package after this, as far as it lets one tell it, and that is noted."""
+def _recall(work: _Work) -> str:
+    """The target knows what became of the package after this, and that is noted; gives what was done, in words."""
     task, probe = work.task, work.probe
     known = task.delivery
     with work.site.open_registry(read_only=True) as registry:
         status = _check_state(registry, task.release, (task.state,))
-        signed = next(each for each in registry.events if (each.kind, each.release) == (task.state, task.release))
     if not package_is_whole(work.folder, status):
         raise Blocked("its package is not what it should be.", remedy=f"Look at {work.folder}; `{task.state}` again first.")
-    target = open_target(work.site, work.settings, _describe(work, status, known))
+    target = open_target(work.site, work.settings, str(status.id))
     tombstones = [file for file in sorted(work.folder.iterdir()) if file.name in tombstone_files()]
     is_whole = known is not None and bool(known.delivered)
-    why = f"{task.release} was {task.state}: {signed.content['signed']['statement']['why']}"
-    done = target.recall(Recall(_list_files(work.folder, status), tombstones, task.state == RETRACTED, is_whole, why))
+    done = recall_files(target, Recall(_list_files(work.folder, status), tombstones, task.state == RETRACTED, is_whole))
     probe.reached("it is recalled there")
     with work.site.open_registry() as registry:
         _check_state(registry, task.release, (task.state,))
         content = {**work.name, "package_hash": status.package_hash, "state": task.state}
-        registry.add(RECALLED, task.release, **content, put=[*done.put], removed=[*done.removed], undone=done.undone)
+        registry.add(RECALLED, task.release, **content, put=[*done.put], removed=[*done.removed])
     probe.reached("recalled is noted")
     what = [f"put there: {', '.join(done.put)}"] * bool(done.put) + [f"removed: {', '.join(done.removed)}"] * bool(done.removed)
     words = "; ".join(what) or "nothing was done there"
-    return Outcome(f"{task.release}: {task.state} at {task.place.target}: {words}", done.undone)
+    return f"{task.release}: {task.state} at {task.place.target}: {words}"
 
 
 def _check_state(registry: Registry, release: ReleaseId, states: tuple[str, ...]) -> ReleaseStatus:
@@ -370,17 +355,3 @@ def _check_state(registry: Registry, release: ReleaseId, states: tuple[str, ...]
 def _list_files(folder: Path, status: ReleaseStatus) -> list[str]:
     """The files of a package in the order in which they are sent."""
     return [*sorted(read_sums(folder, status.package_hash)), SUMS, SIGNATURE]
-
-
-def _describe(work: _Work, status: ReleaseStatus, known: Delivery | None) -> Parcel:
-    """The package as its target is to know it."""
-    said: Any = json.loads((work.folder / "datapackage.json").read_text(encoding="utf-8"))
-    return Parcel(
-        release=str(status.id),
-        hash=str(status.package_hash),
-        title=str(said["title"]),
-        description=str(said["description"]),
-        published=datetime.fromisoformat(status.moments[PUBLISHED]),
-        begun=None if known is None else datetime.fromisoformat(known.begun),
-        deposit="" if known is None else known.deposit,
-    )

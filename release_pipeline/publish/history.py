@@ -60,7 +60,6 @@ _LABELS = {  # of what an event has under these keys
     "target": "target",
     "address": "address",
     "where": "where people find it",
-    "undone": "what could not be done there",
 }
 _SIGNED = {  # events with a signature, and what was signed
     "approved": "approve",

@@ -1,4 +1,4 @@
-"""site.yaml: its keys as types, and what is wrong with it in words. What stands under `spark`, `upstream`, `alerts`, `lineage`,
+"""site.yaml: its keys as types, and what is wrong with it in words. What stands under `spark`, `alerts`,
 `targets` and `desk` has types of its own, and is read where it is used.
 
 No message repeats a value: it may be a secret.
@@ -14,9 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast, get
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
-    Field,
     GetCoreSchemaHandler,
     ModelWrapValidatorHandler,
     StrictBool,
@@ -173,9 +171,7 @@ class SiteSettings(Settings):
     engine: Annotated[Engine, _one_of("engine", Engine)] = "auto"
     spark: Annotated[Section, _as_in("spark", "spark: {url: 'sc://spark.example.org:15002'}")] = None
     registry: Registry | None = None
-    upstream: Annotated[Section, _as_in("upstream", "upstream: {POLICY: ASSET/KEY}")] = None
     alerts: Annotated[list[Any] | None, _as_in("alerts", "a list, each {on: [blocked], webhook: '${ALERTS_URL}'}")] = None
-    lineage: Annotated[Section, _as_in("lineage", "lineage: {openlineage: URL or FOLDER}")] = None
     targets: Annotated[Section, _as_in("targets", "targets: {NAME: {to: FOLDER or ADDRESS}}")] = None
     desk: Annotated[Section, _as_in("desk", "desk: {people: {NAME: [auditor]}}")] = None
 
@@ -228,36 +224,3 @@ def read_as_said(document: Document, kind: TypeAdapter[Any], *, file: Path, sect
         found = [_read_error(each) for each in error.errors(include_url=False)]
         problems: list[Problem] = [((*place, *at), what, remedy) for at, what, remedy in found]
     return raise_problems(document, problems, str(file), what="file")
-
-
-# `upstream` of site.yaml: which asset of somebody's Dagster makes what a policy takes as its
-# source.
-#
-# It stands there and not in the policy: who delivers is the operator's matter, and nobody has to
-# approve a policy anew for it.
-
-
-_HOW = "Say it as in `upstream: {people: warehouse/people}`, or with the parts of the key as a list, [warehouse, people]."
-
-
-def _split(key: Any) -> Any:
-    return key.split("/") if isinstance(key, str) else key
-
-
-def _check_policy(name: str, info: ValidationInfo) -> str:
-    policies = cast("list[str]", info.context)
-    if name not in policies:
-        there = f"There are: {', '.join(policies) or 'none'}."
-        raise wrong(f"upstream names a policy '{name}' that this site has not.", there)
-    return name
-
-
-_Part: TypeAlias = Annotated[StrictStr, meets(lambda part: part.strip() == part != "")]
-_Key: TypeAlias = Annotated[
-    tuple[_Part, ...],
-    Field(min_length=1),
-    BeforeValidator(_split),
-    Say("this is no key of an asset, or has a part that is no text, or empty.", _HOW),
-]
-Upstream: TypeAlias = dict[str, tuple[str, ...]]  # the parts of the asset key, by policy
-UPSTREAM: TypeAdapter[Upstream] = TypeAdapter(dict[Annotated[str, AfterValidator(_check_policy)], _Key])

@@ -29,10 +29,8 @@ from release_pipeline.store.registry_copies import move_to_server
 from release_pipeline.store.registry_server import Server, split_address
 from release_pipeline.store.settings import (
     FILE,
-    UPSTREAM,
     Say,
     SiteSettings,
-    Upstream,
     meets,
     read_registry,
     read_section,
@@ -213,22 +211,6 @@ class Site:
         """The file of the key that publishes by schedule, if site.yaml names it."""
         file = self._settings().service_key
         return None if file is None else self.home / file
-
-    def upstream_of(self, policy: str) -> tuple[str, ...]:
-        """The key of the asset in somebody's Dagster that the policy's source comes from, in its parts; empty where site.yaml
-        names none. Raises where `upstream` is wrong anywhere: a release that waits for an asset must not go without it."""
-        names = [file.stem for file in self.policy_files()]
-        said: Upstream | None = self.read_section("upstream", UPSTREAM, names)
-        return (said or {}).get(policy, ())
-
-    @property
-    def upstream_faults(self) -> list[str]:
-        """What is wrong with `upstream`, in words."""
-        try:
-            self.upstream_of("")
-        except ReleasePipelineError as error:
-            return [error.in_full]
-        return []
 
     @property
     def publishes_by_itself(self) -> bool:

@@ -1,40 +1,31 @@
-"""CSV in gzip or in a ZIP archive: its start, for the header, and the whole of it in a file without a name."""
+"""The doors to confidential sources: CSV, Parquet, Stata, SPSS and SAS files; folders with Parquet files; tables of DuckDB,
+Postgres and Spark, and what a query to Postgres gives.
+
+Each tells its header without reading a record, and loads some of its columns into a DuckDB table `raw`, streaming.
+"""
 
 from __future__ import annotations
 
 import csv
-import gzip
 import hashlib
 import io
 import re
-import zipfile
-import zlib
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, BinaryIO, Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeVar
 
 import duckdb
 
-from release_pipeline.errors import ReleasePipelineError, SourceError, read_out_of_space
+from release_pipeline.errors import ReleasePipelineError, SourceError
 from release_pipeline.policy.file.derivations import Derived
 from release_pipeline.policy.file.sections import Source
 from release_pipeline.policy.values.scalars import canonical_name
 from release_pipeline.store.database import Qualified, open_delivered, open_memory, source_errors, statement
 from release_pipeline.store.environment import expand
-from release_pipeline.store.files import open_anonymous, path_of
 from release_pipeline.store.raw import Columns, RawTable, ReleaseFilter, create_macros, create_raw, derive_columns, select_columns
-from release_pipeline.store.remote import (
-    ObjectSource,
-    check_address,
-    fetched,
-    find_postgres,
-    is_address,
-    open_object,
-    stamp_of,
-    written_at,
-)
+from release_pipeline.store.remote import find_postgres
 from release_pipeline.store.survey_files import ENDINGS as SURVEYS
 from release_pipeline.store.survey_files import SurveySource, changed_at, open_survey, stamp_file
 
@@ -44,113 +35,7 @@ if TYPE_CHECKING:
     from release_pipeline.store.spark import SparkAddress
 
 
-Packing: TypeAlias = Literal["", "gz", "zip"]
-PACKED_ENDINGS: dict[str, Packing] = {".gz": "gz", ".zip": "zip"}
 TABLES = (".csv", ".tsv")
-MOST_TIMES = 250  # what tables of people never reach; a bomb has a thousand
-ALWAYS_ALLOWED = 256 << 20  # bytes: a small table of few different entries may be packed more tightly
-MOST_BYTES = 64 << 30
-_BLOCK = 1 << 20
-_KINDS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # with these a reader needs little memory, whatever the archive says
-_AGAIN = "Pack it again, or deliver it as plain CSV."
-_DAMAGED = (EOFError, zlib.error, zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, ValueError)
-
-
-def read_start(file: BinaryIO, packing: Packing, where: str, *, most: int) -> bytes:
-    """The first bytes of the table, at most so many."""
-    with _errors(where), _open(file, packing, where) as table:
-        start = bytearray()
-        while len(start) < most and (block := table.read(min(_BLOCK, most - len(start)))):
-            start += block
-        return bytes(start)
-
-
-@contextmanager
-def unpacked(path: Path, packing: Packing, vault: Path | None, *, where: str) -> Generator[Path]:
-    """The path of the whole table while it is read; refused if it is damaged, or much larger than anything honest."""
-    if not packing:
-        yield path
-        return
-    with open_anonymous(vault) as into:
-        with _errors(where), path.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(0)
-            with _open(file, packing, where) as table:
-                _copy(table, into, most=min(MOST_BYTES, max(ALWAYS_ALLOWED, MOST_TIMES * size)), where=where)
-            into.flush()
-        yield path_of(into)
-
-
-def _copy(table: IO[bytes], into: BinaryIO, *, most: int, where: str) -> None:
-    done = 0
-    while block := table.read(_BLOCK):
-        done += len(block)
-        if done > most:
-            raise SourceError(
-                f"unpacked it is more than {most >> 20:,} MiB, the most for a file of its size ({MOST_TIMES} times as much, at "
-                f"least {ALWAYS_ALLOWED >> 20} MiB and never more than {MOST_BYTES >> 30} GiB).",
-                where=where,
-                remedy="If it is an honest file, deliver it unpacked.",
-            )
-        into.write(block)
-
-
-@contextmanager
-def _open(file: BinaryIO, packing: Packing, where: str) -> Generator[IO[bytes]]:
-    if not packing:
-        yield file
-    elif packing == "gz":
-        with gzip.GzipFile(fileobj=file) as table:
-            yield cast(IO[bytes], table)
-    else:
-        with zipfile.ZipFile(file) as archive, archive.open(_find_member(archive, where)) as member:
-            yield member
-
-
-def _find_member(archive: zipfile.ZipFile, where: str) -> zipfile.ZipInfo:
-    """The only file of an archive, a CSV. The names of others may be data, and so is their number all that is told."""
-    members = [member for member in archive.infolist() if not member.is_dir()]
-    if len(members) != 1:
-        raise SourceError(
-            f"the archive holds {len(members)} files, and one CSV is read.",
-            where=where,
-            remedy="Pack the one that is meant alone.",
-        )
-    [member] = members
-    if not member.filename.lower().endswith(TABLES):
-        raise SourceError("the file in the archive is neither .csv nor .tsv.", where=where, remedy="Deliver it unpacked.")
-    if member.flag_bits & 1:
-        raise SourceError("the archive has a password.", where=where, remedy="Deliver it without one.")
-    if member.compress_type not in _KINDS:
-        raise SourceError("the archive is packed in another way than deflate.", where=where, remedy=_AGAIN)
-    return member
-
-
-@contextmanager
-def _errors(where: str) -> Generator[None]:
-    """What is wrong with an archive, in words of our own."""
-    try:
-        yield
-    except ReleasePipelineError:
-        raise
-    except _DAMAGED:
-        raise SourceError("the archive is damaged, or ends too early.", where=where, remedy=_AGAIN) from None
-    except OSError as error:
-        if (full := read_out_of_space(error, where)) is not None:
-            raise full from None
-        if isinstance(error, gzip.BadGzipFile):
-            raise SourceError("the archive is damaged, or ends too early.", where=where, remedy=_AGAIN) from None
-        raise SourceError(f"the file cannot be read: {error.strerror}.", where=where) from None
-
-
-# The doors to confidential sources: CSV (packed or not), Parquet, Stata, SPSS and SAS, here or in
-# an object store; folders with Parquet files; tables of DuckDB, Postgres and Spark, and what a
-# query to Postgres gives.
-#
-# Each tells its header without reading a record, and loads some of its columns into a DuckDB table
-# `raw`, streaming.
-
-
 _NONE: Mapping[str, Derived] = {}
 _DELIMITERS = (",", ";", "\t", "|")
 _HEADER_BYTES = 1 << 20
@@ -188,15 +73,13 @@ class SourceDoor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FileSource:
-    """A CSV or Parquet file, or a folder with Parquet files. Of a packed CSV `vault` is where it is unpacked while it is read."""
+    """A CSV or Parquet file, or a folder with Parquet files."""
 
     path: Path
     format: str
     header: tuple[str, ...]
     delimiter: str = ","
     said: str = ""
-    packing: Packing = ""
-    vault: Path | None = None
     parts: tuple[Path, ...] = ()  # of a folder
 
     @property
@@ -224,22 +107,18 @@ class FileSource:
 
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
         """See `SourceDoor`."""
-        with (
-            _as_declared(self.path, self.said),
-            unpacked(self.path, self.packing, self.vault, where=str(self.path)) as path,
-            source_errors(self.path),
-        ):
-            create_raw(self._scan(into, path), columns, release)
+        with _as_declared(self.path, self.said), source_errors(self.path):
+            create_raw(self._scan(into), columns, release)
 
     def scan_parquet(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
         """The records of Parquet files, read where they lie."""
         return connection.read_parquet([_literal(path) for path in self.files], hive_partitioning=False)
 
-    def _scan(self, connection: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBPyRelation:
+    def _scan(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
         if self.format == "parquet":
             return self.scan_parquet(connection)
         return connection.read_csv(
-            _literal(path),
+            _literal(self.path),
             header=True,
             delimiter=self.delimiter,
             quotechar='"',
@@ -296,14 +175,12 @@ def find_source(
     folder: Path,
     values: Mapping[str, str],
     expected: frozenset[str],
-    vault: Path | None = None,
     spark: SparkAddress | None = None,
 ) -> SourceDoor:
     """The door to the source that a policy declares.
 
     Paths are taken from `folder`; `${NAME}` in path or address is replaced from `values` (the environment). Of a CSV's possible
-    delimiters, the one that finds `expected` names is used. What is fetched or unpacked lies in `vault` while it is read, or in
-    memory. `spark`: the server that has the catalogue of a Spark table.
+    delimiters, the one that finds `expected` names is used. `spark`: the server that has the catalogue of a Spark table.
     """
     if declared.spark is not None:
         return _find_spark_table(declared.spark, spark)
@@ -311,14 +188,14 @@ def find_source(
         return find_postgres(expand(declared.postgres, values), table=declared.table, query=declared.query)
     written = declared.path or ""
     place = expand(written, values)
-    if is_address(place):
-        return _find_object(place, written, expected, vault)
+    if "://" in place:
+        raise SourceError("this is an address and no file.", where=written, remedy="Fetch the file, and name it by its path.")
     path = folder / place
     said = written if "${" in written else ""
     with _as_declared(path, said):
         if declared.table is not None:
             return replace(_find_duckdb(path, declared.table), said=said)
-        return replace(find_file(path, expected=expected, vault=vault), said=said)
+        return replace(find_file(path, expected=expected), said=said)
 
 
 @contextmanager
@@ -343,19 +220,21 @@ def _find_spark_table(table: str, spark: SparkAddress | None) -> SourceDoor:
     return find_spark_table(spark, table)
 
 
-def find_file(path: Path, *, expected: frozenset[str], vault: Path | None = None) -> FileSource | SurveySource:
+def find_file(path: Path, *, expected: frozenset[str]) -> FileSource | SurveySource:
     """The door to a file, its format told by its ending; or to a folder with Parquet files."""
     if path.is_dir():
         return _find_folder(path)
     _check_file(path)
-    ending, packing = read_ending(path.name, where=str(path))
+    ending = read_ending(path.name, where=str(path))
     if ending in SURVEYS:
         place = str(path.absolute())
         header = _read_survey_header(place, stamp_file(path, place), lambda: _open_survey(path, ending, str(path)).header)
         return SurveySource(path, ending, header)
     try:
         with path.open("rb") as file:
-            return _find_table(file, path, ending, packing, expected, vault)
+            if ending == ".parquet":
+                return FileSource(path, "parquet", tuple(_read_schema(file, path).names))
+            return _csv_header(file.read(_HEADER_BYTES), path, expected)
     except OSError as error:
         raise SourceError(f"the file cannot be read: {error.strerror}.", where=str(path)) from None
 
@@ -390,14 +269,9 @@ def _find_folder(folder: Path) -> FileSource:
     return _check_names(FileSource(folder, "parquet", tuple(schemas[0].names), parts=paths), str(folder))
 
 
-def read_ending(name: str, *, where: str) -> tuple[str, Packing]:
-    """The format that a file's name tells, and how it is packed; refused in words where no such file is read."""
+def read_ending(name: str, *, where: str) -> str:
+    """The format that a file's name tells; refused in words where no such file is read."""
     ending = Path(name.lower()).suffix
-    if packing := PACKED_ENDINGS.get(ending, ""):
-        inner = Path(Path(name.lower()).stem).suffix
-        if inner not in TABLES and (packing == "gz" or inner in (*_WORKBOOKS, *SURVEYS, ".parquet", ".duckdb")):
-            raise SourceError("only CSV is read packed.", where=where, remedy="Name it .csv.gz or .csv.zip, or unpack it.")
-        return inner or ".csv", packing
     if ending in _WORKBOOKS:
         raise SourceError(
             "workbooks are not read: no type holds for all cells of a column, dates are numbers whose meaning is guessed, and "
@@ -409,34 +283,7 @@ def read_ending(name: str, *, where: str) -> tuple[str, Packing]:
         raise SourceError(
             "the file is neither .csv nor .parquet, nor of Stata, SPSS or SAS.", where=where, remedy="Convert or rename it."
         )
-    return ending, ""
-
-
-def _find_table(
-    file: BinaryIO, path: Path, ending: str, packing: Packing, expected: frozenset[str], vault: Path | None
-) -> FileSource:
-    if ending == ".parquet":
-        return FileSource(path, "parquet", tuple(_read_schema(file, path).names))
-    start = read_start(file, packing, str(path), most=_HEADER_BYTES)
-    return replace(_csv_header(start, path, expected), packing=packing, vault=vault)
-
-
-def _find_object(address: str, said: str, expected: frozenset[str], vault: Path | None) -> ObjectSource:
-    """The door to an object. Its header is read from its first or last bytes; of a Stata, SPSS or SAS file from the whole."""
-    check_address(address, said=said)
-    ending, packing = read_ending(address.rpartition("/")[2], where=said)
-    stamp, path = stamp_of(address, said=said), Path(said)
-    if ending in SURVEYS:
-
-        def read() -> tuple[str, ...]:
-            with fetched(address, vault, said=said) as here:
-                return _open_survey(here, ending, said).header
-
-        survey = SurveySource(path, ending, _read_survey_header(address, stamp, read), said)
-        return ObjectSource(address, said, survey, stamp, written_at(address, said=said), vault)
-    with _as_declared(path, said), open_object(address, said=said) as file:
-        table = replace(_find_table(file, path, ending, packing, expected, vault), said=said)
-    return ObjectSource(address, said, table, stamp, written_at(address, said=said), vault)
+    return ending
 
 
 _HEADERS: dict[tuple[str, str], tuple[str, ...]] = {}

@@ -18,7 +18,6 @@ import duckdb
 from release_pipeline.errors import ReleasePipelineError, SourceError, memory_full
 from release_pipeline.store import survey_reader
 from release_pipeline.store.database import source_errors
-from release_pipeline.store.files import inherited_by
 from release_pipeline.store.raw import Columns, ReleaseFilter, append_raw, create_raw, list_columns
 
 ENDINGS = survey_reader.ENDINGS
@@ -143,7 +142,6 @@ def _ask(path: Path, ending: str, where: str, columns: Sequence[str] | None) -> 
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        pass_fds=inherited_by(path),
         env=_environment(),
     ) as reader:
         assert reader.stdin is not None  # noqa: S101

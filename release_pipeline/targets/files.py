@@ -14,7 +14,7 @@ from typing import Any
 from release_pipeline.errors import OutOfSpace, ReleasePipelineError, read_out_of_space
 from release_pipeline.store.environment import STORES
 from release_pipeline.store.files import make_folder, sync
-from release_pipeline.targets.target import Parcel, Recall, Recalled, Stored, TargetFailed, hash_of, recall_files
+from release_pipeline.targets.target import Stored, TargetFailed, hash_of
 
 PARTIAL = ".partial-"  # what is being written to a folder
 
@@ -25,11 +25,16 @@ class FolderTarget:
 
     place: Path
     said: str
-    parcel: Parcel
+    release: str
+
+    @property
+    def where(self) -> str:
+        """See `Target`."""
+        return f"{self.said.rstrip('/')}/{self.release}"
 
     @property
     def _folder(self) -> Path:
-        return self.place / self.parcel.release
+        return self.place / self.release
 
     def find(self) -> Mapping[str, Stored]:
         """See `Target`; what a killed attempt left half written counts for nothing, and is cleared away."""
@@ -60,22 +65,19 @@ class FolderTarget:
             (self._folder / name).unlink()
             sync(self._folder)
 
-    def close(self) -> tuple[str, str]:
-        """See `Target`; whatever lies in the folder the public has already."""
-        return "", f"{self.said.rstrip('/')}/{self.parcel.release}"
-
-    def recall(self, recall: Recall) -> Recalled:
-        """See `Target`."""
-        return recall_files(self, recall)
-
 
 @dataclass(slots=True)
 class ObjectTarget:
     """A part of an object store, or whatever else fsspec writes to: an object is there whole or not at all."""
 
     address: str
-    parcel: Parcel
+    release: str
     _opened: tuple[Any, str] | None = None  # the store and the package's place in it: to open one takes long
+
+    @property
+    def where(self) -> str:
+        """See `Target`."""
+        return f"{self.address.rstrip('/')}/{self.release}"
 
     def find(self) -> Mapping[str, Stored]:
         """See `Target`. S3's ETag is the MD5 of an object that was sent in one piece and is not encrypted with a key of one's
@@ -98,14 +100,6 @@ class ObjectTarget:
         with self._store() as (store, folder):
             store.rm_file(f"{folder}/{name}")
 
-    def close(self) -> tuple[str, str]:
-        """See `Target`; whatever lies in the store the public has as its rules say."""
-        return "", f"{self.address.rstrip('/')}/{self.parcel.release}"
-
-    def recall(self, recall: Recall) -> Recalled:
-        """See `Target`."""
-        return recall_files(self, recall)
-
     @contextmanager
     def _store(self) -> Generator[tuple[Any, str]]:
         """The store and the package's place in it. What libraries say may have addresses and credentials: it ends here."""
@@ -120,7 +114,7 @@ class ObjectTarget:
         try:
             if self._opened is None:
                 store, place = url_to_fs(self.address, skip_instance_cache=True, use_listings_cache=False)
-                self._opened = store, f"{place.rstrip('/')}/{self.parcel.release}"
+                self._opened = store, f"{place.rstrip('/')}/{self.release}"
             yield self._opened
         except ReleasePipelineError:
             raise

@@ -1,12 +1,11 @@
-"""What a target is: a place that gets the files of a published package, and from which they can be taken back as far as it lets
-one. Each has the one package that it was opened for."""
+"""What a target is: a place that gets the files of a published package, and from which they are taken back. Each has the one
+package that it was opened for."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -15,21 +14,6 @@ from release_pipeline.errors import ReleasePipelineError
 
 class TargetFailed(ReleasePipelineError):
     """A target could not be reached, refused, or has something else than it should have."""
-
-
-@dataclass(frozen=True, slots=True)
-class Parcel:
-    """A package as its target knows it. `title` and `description` are its own; `published` is when that was noted, before which
-    nothing of it can be anywhere; `begun` when an earlier attempt to deliver it was, if there was one; `deposit` what the target
-    calls it, once it was delivered."""
-
-    release: str
-    hash: str
-    title: str
-    description: str
-    published: datetime
-    begun: datetime | None = None
-    deposit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,27 +45,30 @@ class Stored:
 @dataclass(frozen=True, slots=True)
 class Recall:
     """What is to become of a package at its target, whose `files` may be there: `tombstones` are put there, and of a retraction
-    (`is_gone`) the data are taken away. `is_whole`: it had been delivered whole. `why`: as it was signed."""
+    (`is_gone`) the data are taken away. `is_whole`: it had been delivered whole."""
 
     files: Collection[str]
     tombstones: Sequence[Path]
     is_gone: bool
     is_whole: bool
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What was done of it: files that were put and removed, and in words what could not be done, and what to do then."""
+    """The files that a recall put there, and those that it removed."""
 
     put: Sequence[str] = ()
     removed: Sequence[str] = ()
-    undone: str = ""
 
 
 class Target(Protocol):
-    """One package at one target. Whatever fails raises `TargetFailed`, in words without a token and without what was replied;
-    the same calls once more then finish it."""
+    """One package at one target. Whatever fails raises `TargetFailed`, in words without a credential and without what was
+    replied; the same calls once more then finish it."""
+
+    @property
+    def where(self) -> str:
+        """Where people find the package."""
+        ...
 
     def find(self) -> Mapping[str, Stored]:
         """The files that are there of this package, by name; none where it was never begun."""
@@ -95,18 +82,10 @@ class Target(Protocol):
         """A file that was found is not there after this."""
         ...
 
-    def close(self) -> tuple[str, str]:
-        """The public has all that was put; gives what the target calls the package, and where people find it."""
-        ...
-
-    def recall(self, recall: Recall) -> Recalled:
-        """Do of it what the target can do."""
-        ...
-
 
 def recall_files(target: Target, recall: Recall) -> Recalled:
-    """A recall where files can be put and removed: tombstones first, then the data away; all away of what was never whole. Names
-    are those of the package alone, whatever else lies there."""
+    """What was done of a recall: tombstones first, then the data away; all away of what was never whole. Names are those of the
+    package alone, whatever else lies there."""
     there = target.find()
     mine = sorted(name for name in recall.files if name in there)
     if not recall.is_whole:
@@ -126,9 +105,3 @@ def hash_of(file: Path, algorithm: str) -> str:
     """The hash of a file, in hex, by the name that `hashlib` has for it."""
     with file.open("rb") as content:
         return hashlib.file_digest(content, algorithm).hexdigest()
-
-
-def read_algorithm(said: str) -> str:
-    """`hashlib`'s name of an algorithm as targets write it (MD5, SHA-256), or nothing where it is none of those."""
-    name = said.lower().replace("-", "")
-    return name if name in ("md5", "sha1", "sha256", "sha512") else ""

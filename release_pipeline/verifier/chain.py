@@ -180,9 +180,6 @@ class History:
         state = get(event.content, "state", NAME)
         if state not in ("retracted", "superseded") or not self.of(state, event.release):  # up to this event
             raise Fault(f"it tells {event.content['target']} that {event.release} was {state}, and no event before it says so")
-        if undone := get(event.content, "undone", str):
-            words = f"{event.release} was {state}, and at {event.content['target']} this was not done: {undone}"
-            self._report("note", f"{EVENTS}: event {event.number} (recalled): {words}")
 
     def _follow_lost(self, event: Event) -> None:
         self._gone.add(event.release)

@@ -67,19 +67,18 @@ OUTSIDE: dict[str, set[str]] = {  # third-party modules each folder may import
             "psycopg2",
             "cryptography",
             "pyreadstat",
-            "fsspec",
             "pandas",
         ),
         *("pydantic", "pydantic_core", "yaml"),  # settings are types
     },
     "ledger": {"pydantic"},
     "trust": {"cryptography"},
-    "targets": {"fsspec", "httpx", "pydantic"},
+    "targets": {"fsspec", "pydantic"},
     "report": {"numpy"},
     "pipeline": {"numpy", "pyarrow", "pydantic"},
     "explore": {"numpy", "pyarrow"},
     "publish": {"jinja2"},
-    "operate": {"pydantic"},
+    "operate": {"httpx", "pydantic"},
     "apps": {
         *("dagster", "dagster_graphql", "dagster_shared", "dagster_webserver", "sqlalchemy", "graphql"),
         *("click", "rich", "httpx", "jinja2", "pydantic", "starlette", "uvicorn"),
@@ -92,14 +91,14 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "uvicorn": ("apps/door", "apps/dagster/", "apps/desk/backend/server"),
     "click": ("apps/cli/",),
     "rich": ("apps/cli/",),
-    "httpx": ("apps/desk/web/frame", "targets/http"),
+    "httpx": ("apps/desk/web/frame", "operate/alerts/sending"),
     "great_expectations": ("rows/validate",),
     "duckdb": ("store/",),
     "pyreadstat": (
         "store/survey_reader",  # a program of its own: a damaged file may end it
         "store/survey_writer",  # what it reads was written by it
     ),
-    "fsspec": ("store/remote", "targets/files"),
+    "fsspec": ("targets/files",),
     "sklearn": ("audit/models",),
     "cryptography": ("mechanisms/noise/streams", "store/people", "trust/"),
 }

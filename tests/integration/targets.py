@@ -1,30 +1,23 @@
-"""Servers on this machine that are as the documents of archives describe them, and an object store: what a test delivers to.
+"""An object store on this machine: what a test delivers to.
 
-Each remembers what it was asked, refuses what it is told to refuse, cuts a connection, or holds an answer back until whoever
-asked was killed.
+It refuses what it is told to refuse, or cuts a connection.
 """
 
 from __future__ import annotations
 
 import hashlib
 import http.server
-import json
 import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.message import Message
-from email.parser import BytesParser
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
-TOKEN = "zyx-tok3n-of-the-archive"  # noqa: S105
-CUT, LATER = 0, -1  # in the place of a status: the connection ends without an answer, before or after it was done
-Reply: TypeAlias = tuple[int, Any]
-DOI = "10.5072/FK2"
+CUT = 0  # in the place of a status: the connection ends without an answer
+Reply: TypeAlias = tuple[int, bytes | None]
 
 
 @dataclass(frozen=True)
@@ -37,31 +30,13 @@ class Asked:
     headers: dict[str, str]
     body: bytes
 
-    @property
-    def document(self) -> Any:
-        """Its body as JSON."""
-        return json.loads(self.body)
-
-    @property
-    def form(self) -> dict[str, bytes]:
-        """Its body as a form; the name of the file is under `filename`."""
-        head = f"Content-Type: {self.headers['content-type']}\r\n\r\n".encode()
-        found: dict[str, bytes] = {}
-        for part in cast(list[Message], BytesParser().parsebytes(head + self.body).get_payload()):
-            found[str(part.get_param("name", header="content-disposition"))] = cast(bytes, part.get_payload(decode=True))
-            if (name := part.get_filename()) is not None:
-                found["filename"] = name.encode()
-        return found
-
 
 @dataclass
 class Archive:
     """A server. `refuse`: statuses for requests that match a pattern of METHOD PATH, each of them for one."""
 
     base: str = ""
-    asked: list[str] = field(default_factory=list[str])
     refuse: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
-    elsewhere: str = ""  # where it sends one with a status of 3xx
 
     def answer(self, asked: Asked) -> Reply:
         """What it replies."""
@@ -71,20 +46,12 @@ class Archive:
         """Headers of the reply."""
         return {"Content-Type": "application/json"}
 
-    def count(self, pattern: str) -> int:
-        """How often something was asked."""
-        return sum(re.fullmatch(pattern, one) is not None for one in self.asked)
-
     def reply(self, asked: Asked) -> Reply:
         """What it replies, or is told to."""
         said = f"{asked.method} {asked.path}"
-        self.asked.append(said)
         statuses = next((statuses for pattern, statuses in self.refuse.items() if re.fullmatch(pattern, said)), [])
         status = statuses.pop(0) if statuses else 200
-        if status == LATER:
-            self.answer(asked)
-            return CUT, None
-        return self.answer(asked) if status == 200 else (status, {"message": f"no: {TOKEN}"})
+        return self.answer(asked) if status == 200 else (status, None)
 
 
 @contextmanager
@@ -105,10 +72,9 @@ def serving(archive: Archive) -> Iterator[None]:
             if status == CUT:
                 self.close_connection = True
                 return
-            content = reply if isinstance(reply, bytes) else b"" if reply is None else json.dumps(reply).encode()
+            content = reply or b""
             self.send_response(status)
-            more = archive.headers(asked) | ({"Location": archive.elsewhere} if status // 100 == 3 else {})
-            for name, value in {"Content-Length": str(len(content)), **more}.items():
+            for name, value in {"Content-Length": str(len(content)), **archive.headers(asked)}.items():
                 self.send_header(name, value)
             self.end_headers()
             if self.command != "HEAD":
@@ -204,240 +170,3 @@ class Bucket(Archive):
         head = f"<Name>{bucket}</Name><Prefix>{escape(prefix)}</Prefix><KeyCount>{len(keys)}</KeyCount><MaxKeys>1000</MaxKeys>"
         text = f"{head}<IsTruncated>false</IsTruncated>{files}{more}"
         return f'<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">{text}</ListBucketResult>'.encode()
-
-
-# archives
-
-
-@dataclass
-class Dataverse(Archive):
-    """A Dataverse with one collection: datasets by their numbers, each with a draft, and versions that are out."""
-
-    collection: str = "health"
-    datasets: dict[int, dict[str, Any]] = field(default_factory=dict[int, dict[str, Any]])
-    last: int = 100
-
-    def answer(self, asked: Asked) -> Reply:
-        """See `Archive`."""
-        if asked.headers.get("x-dataverse-key") != TOKEN:
-            return 401, {"status": "ERROR", "message": "Bad API key"}
-        parts = asked.path.strip("/").split("/")[1:]
-        if parts[0] == "dataverses" and parts[1] == self.collection:
-            return self._make(asked) if asked.method == "POST" else (200, self._ok(self._list()))
-        if parts[0] == "files" and asked.method == "DELETE":
-            return self._delete_file(int(parts[1]))
-        dataset = self.datasets.get(int(parts[1])) if parts[0] == "datasets" and parts[1].isdigit() else None
-        return (404, self._error("not found")) if dataset is None else self._answer_of(asked, dataset, parts[2:])
-
-    def _answer_of(self, asked: Asked, dataset: dict[str, Any], parts: list[str]) -> Reply:
-        match [asked.method, *parts]:
-            case ["GET", "versions", which, *files]:
-                deaccessioned = asked.query.get("includeDeaccessioned") == "true"
-                version = self._find(dataset, which, deaccessioned=deaccessioned)
-                if version is None:
-                    return 404, self._error("not found")
-                return 200, self._ok([*version["files"].values()] if files else {**version, "files": []})
-            case ["POST", "add"]:
-                return self._add(dataset, asked.form)
-            case ["POST", "actions", ":publish"]:
-                draft = dataset.pop("draft")
-                kept = {name: {**one} for name, one in draft["files"].items()}
-                dataset["out"].append({**draft, "files": kept, "versionState": "RELEASED"})
-                return 200, self._ok({"id": dataset["id"]})
-            case ["DELETE"]:
-                if dataset["out"]:
-                    return 401, self._error("published")
-                del self.datasets[dataset["id"]]
-                return 200, self._ok({"message": "deleted"})
-            case ["DELETE", "versions", ":draft"]:
-                dataset.pop("draft")
-                return 200, self._ok({"message": "deleted"})
-            case ["POST", "versions", ":latest-published", "deaccession"]:
-                version = self._find(dataset, ":latest-published", deaccessioned=False)
-                if version is None:
-                    return 404, self._error("not found")
-                version |= {"versionState": "DEACCESSIONED", "reason": asked.document["deaccessionReason"]}
-                return 200, self._ok({"message": "deaccessioned"})
-            case _:
-                return 405, self._error("no such thing")
-
-    def _make(self, asked: Asked) -> Reply:
-        version = asked.document["datasetVersion"]
-        fields = {one["typeName"] for one in version["metadataBlocks"]["citation"]["fields"]}
-        if not fields >= {"title", "author", "datasetContact", "dsDescription", "subject"}:
-            return 400, self._error("validation failed")
-        self.last += 1
-        name = f"doi:{DOI}/{self.last}"
-        now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        draft = {**version, "versionState": "DRAFT", "createTime": now, "datasetPersistentId": name, "files": {}}
-        self.datasets[self.last] = {"id": self.last, "draft": draft, "out": []}
-        return 201, self._ok({"id": self.last, "persistentId": name})
-
-    def _list(self) -> list[dict[str, Any]]:
-        inner = {"type": "dataverse", "id": 7, "title": "inner"}
-        return [inner, *({"type": "dataset", "id": number, "protocol": "doi"} for number in sorted(self.datasets))]
-
-    def _find(self, dataset: dict[str, Any], which: str, *, deaccessioned: bool) -> dict[str, Any] | None:
-        if which == ":latest" and "draft" in dataset:
-            return cast(dict[str, Any], dataset["draft"])
-        out = [one for one in dataset["out"] if one["versionState"] == "RELEASED"]
-        out = out or (dataset["out"] if deaccessioned else [])
-        return out[-1] if out else None
-
-    def _edit(self, dataset: dict[str, Any]) -> dict[str, Any]:
-        if "draft" not in dataset:
-            last = dataset["out"][-1]
-            dataset["draft"] = {**last, "files": dict(last["files"]), "versionState": "DRAFT"}
-        return cast(dict[str, Any], dataset["draft"])
-
-    def _add(self, dataset: dict[str, Any], form: dict[str, bytes]) -> Reply:
-        said, name, content = json.loads(form["jsonData"]), form["filename"].decode(), form["file"]
-        assert said["tabIngest"] == "false", "a table that is ingested is another file"
-        files = self._edit(dataset)["files"]
-        if name in files:
-            name = f"again-{name}"
-        self.last += 1
-        checksum = {"type": "MD5", "value": hashlib.md5(content).hexdigest()}  # noqa: S324
-        file = {"id": self.last, "filename": name, "filesize": len(content), "checksum": checksum}
-        files[name] = {"label": name, "dataFile": file, "content": content.hex()}
-        return 201, self._ok({"files": [{"label": name}]})
-
-    def _delete_file(self, number: int) -> Reply:
-        for dataset in self.datasets.values():
-            files = self._edit(dataset)["files"]
-            for name in [name for name, one in files.items() if one["dataFile"]["id"] == number]:
-                del files[name]
-                return 200, self._ok({"message": "deleted"})
-        return 404, self._error("not found")
-
-    @staticmethod
-    def _ok(data: Any) -> dict[str, Any]:
-        return {"status": "OK", "data": data}
-
-    @staticmethod
-    def _error(words: str) -> dict[str, str]:
-        return {"status": "ERROR", "message": f"{words}: {TOKEN}"}
-
-
-@dataclass
-class Zenodo(Archive):
-    """Zenodo: depositions by their numbers. `lags`: its list does not have the newest yet."""
-
-    depositions: dict[int, dict[str, Any]] = field(default_factory=dict[int, dict[str, Any]])
-    contents: dict[str, bytes] = field(default_factory=dict[str, bytes])
-    lags: bool = False
-    buckets: str = ""  # the server that has them, if it is another
-
-    def answer(self, asked: Asked) -> Reply:
-        """See `Archive`."""
-        if asked.headers.get("authorization") != f"Bearer {TOKEN}":
-            return 401, {"status": 401, "message": f"not authorized: {TOKEN}"}
-        match [asked.method, *asked.path.strip("/").split("/")[1:]]:
-            case ["POST", "deposit", "depositions"]:
-                return self._make(asked)
-            case ["GET", "deposit", "depositions"]:
-                size, page = int(asked.query.get("size", 10)), int(asked.query.get("page", 1))
-                found = [*self.depositions.values()][: -1 if self.lags else None]
-                return 200, found[(page - 1) * size : page * size]
-            case ["PUT", "files", bucket, name]:
-                return self._add(self.depositions[int(bucket.removeprefix("bucket-"))], name, asked.body)
-            case [method, "deposit", "depositions", number, *rest]:
-                deposition = self.depositions.get(int(number))
-                return (404, {"status": 404}) if deposition is None else self._answer_of(method, deposition, rest)
-            case _:
-                return 404, {"status": 404}
-
-    def _answer_of(self, method: str, deposition: dict[str, Any], rest: list[str]) -> Reply:
-        match [method, *rest]:
-            case ["GET"]:
-                return 200, deposition
-            case ["POST", "actions", "publish"]:
-                if deposition["submitted"] or not {"creators", "license", "title"} <= set(deposition["metadata"]):
-                    return 400, {"status": 400, "message": "Validation error"}
-                doi = f"10.5281/zenodo.{deposition['id']}"
-                deposition |= {"submitted": True, "state": "done", "doi": doi, "doi_url": f"https://doi.org/{doi}"}
-                return 202, deposition
-            case ["DELETE"]:
-                if deposition["submitted"]:
-                    return 403, {"status": 403}
-                del self.depositions[deposition["id"]]
-                return 201, None
-            case ["DELETE", "files", number]:
-                deposition["files"] = [one for one in deposition["files"] if one["id"] != number]
-                return 204, None
-            case _:
-                return 405, {"status": 405}
-
-    def _make(self, asked: Asked) -> Reply:
-        number = 542201 + len(self.depositions)
-        links = {"bucket": f"{self.buckets or self.base}/api/files/bucket-{number}"}
-        said = {"id": number, "metadata": asked.document["metadata"], "links": links}
-        self.depositions[number] = {**said, "files": [], "state": "unsubmitted", "submitted": False}
-        return 201, self.depositions[number]
-
-    def _add(self, deposition: dict[str, Any], name: str, content: bytes) -> Reply:
-        if deposition["submitted"]:
-            return 403, {"status": 403}
-        checksum = hashlib.md5(content).hexdigest()  # noqa: S324
-        file = {"id": f"file-{name}", "filename": name, "filesize": len(content), "checksum": checksum}
-        deposition["files"] = [*(one for one in deposition["files"] if one["filename"] != name), file]
-        self.contents[f"{deposition['id']}/{name}"] = content
-        return 201, {"key": name, "checksum": f"md5:{checksum}"}
-
-
-@dataclass
-class Ckan(Archive):
-    """A CKAN catalogue: datasets by their names."""
-
-    datasets: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
-    contents: dict[str, bytes] = field(default_factory=dict[str, bytes])
-    last: int = 0
-
-    def answer(self, asked: Asked) -> Reply:
-        """See `Archive`."""
-        if asked.headers.get("authorization") != TOKEN:
-            return 403, self._error("Authorization Error")
-        match [asked.method, asked.path.removeprefix("/api/3/action/")]:
-            case ["GET", "package_show"]:
-                found = self.datasets.get(asked.query["id"])
-                return (404, self._error("Not Found Error")) if found is None else (200, self._ok(found))
-            case ["POST", "package_create"]:
-                said = asked.document
-                if said["name"] in self.datasets or re.fullmatch("[a-z0-9_-]{2,100}", said["name"]) is None:
-                    return 409, self._error("Validation Error")
-                made = {**said, "id": f"id-of-{said['name']}", "state": "active", "resources": []}
-                self.datasets[said["name"]] = made
-                return 200, self._ok(made)
-            case ["POST", "package_patch"]:
-                dataset = self._find(asked.document["id"])
-                dataset.update(asked.document)
-                return 200, self._ok(dataset)
-            case ["POST", "resource_create"]:
-                return self._add(asked.form)
-            case ["POST", "resource_delete"]:
-                for dataset in self.datasets.values():
-                    dataset["resources"] = [one for one in dataset["resources"] if one["id"] != asked.document["id"]]
-                return 200, self._ok(None)
-            case _:
-                return 400, self._error("Bad request")
-
-    def _add(self, form: dict[str, bytes]) -> Reply:
-        dataset = self._find(form["package_id"].decode())
-        self.last += 1
-        resource = {name: form[name].decode() for name in ("name", "hash", "format")}
-        resource |= {"id": f"resource-{self.last}", "size": len(form["upload"])}  # type: ignore[dict-item]
-        assert form["filename"] == form["name"]
-        dataset["resources"].append(resource)
-        self.contents[form["name"].decode()] = form["upload"]
-        return 200, self._ok(resource)
-
-    def _find(self, number: str) -> dict[str, Any]:
-        return next(one for one in self.datasets.values() if one["id"] == number)
-
-    @staticmethod
-    def _ok(result: Any) -> dict[str, Any]:
-        return {"success": True, "result": result}
-
-    @staticmethod
-    def _error(kind: str) -> dict[str, Any]:
-        return {"success": False, "error": {"__type": kind, "message": TOKEN}}

@@ -187,7 +187,7 @@ def test_a_cap_that_is_nearly_spent_is_told(tiny: TinySite, sent: Sent, cap: str
 
 def test_no_cell_is_told(tiny: TinySite, sent: Sent) -> None:
     """Not in what is sent, nor in what is kept; the search would find one."""
-    say(tiny, ALL + "  - {on: [failed, blocked, waiting], webhook: 'https://down.example'}\nlineage: {openlineage: lineage}\n")
+    say(tiny, ALL + "  - {on: [failed, blocked, waiting], webhook: 'https://down.example'}\n")
     sender.tell(tiny.site)
     blobs = read_blobs(tiny.site.dagster_home) | {"sent": json.dumps([str(alert) for _, alert in sent]).encode()}
     assert len([name for name in blobs if name.endswith(".json")]) == 3
@@ -204,7 +204,7 @@ def test_the_daemon_looks_and_never_fails(tiny: TinySite, sent: Sent) -> None:
         with dg.build_sensor_context(resources={"site": SiteResource(home=str(tiny.home))}) as context:
             return sensor.evaluate_tick(context).skip_message or ""
 
-    assert look_once() == "nothing is told: site.yaml has neither 'alerts' nor 'lineage'."
+    assert look_once() == "nothing is told: site.yaml has no 'alerts'."
     say(tiny, ALL)
     assert look_once() == "webhook https://all.example: 3 sent."
     assert look_once() == "webhook https://all.example: 0 sent."
@@ -217,7 +217,7 @@ def test_the_command_is_for_cron(tiny: TinySite, sent: Sent, capsys: pytest.Capt
     """--dry-run prints and remembers nothing; the exit code tells whether something is left."""
     home = ["--home", str(tiny.home)]
     assert main(["alert", *home]) == 0
-    assert capsys.readouterr().out == "nothing is told: site.yaml has neither 'alerts' nor 'lineage'\n"
+    assert capsys.readouterr().out == "nothing is told: site.yaml has no 'alerts'\n"
     say(tiny, ALL)
     for _ in range(2):
         assert main(["alert", "--dry-run", *home]) == 0

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from release_pipeline.apps.cli import main
-from release_pipeline.targets import http
 from release_pipeline.trust.keys import PrivateKey
 from tests.integration.people import RELEASE, copy_site, review
 from tests.integration.sites import TinySite
-from tests.integration.targets import TOKEN, Ckan, serving
-from tests.integration.test_delivery import make_ckan_case, name_target
+from tests.integration.test_delivery import name_target
 
 Keys = dict[str, PrivateKey]
 NAME = str(RELEASE)
-
-
-def find_files_with(folder: Path, secret: str) -> list[Path]:
-    """The files that have a secret, as it is: registry, vault, Dagster's records and logs."""
-    return [file for file in folder.rglob("*") if file.is_file() and secret.encode() in file.read_bytes()]
 
 
 @pytest.fixture
@@ -33,42 +25,32 @@ def approved(candidate: Path, keys: Keys, tmp_path: Path) -> TinySite:
     return tiny
 
 
-@pytest.fixture
-def ckan(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ckan]:
-    """A catalogue, and its token in the environment."""
-    monkeypatch.setenv("TOKEN", TOKEN)
-    monkeypatch.setattr(http, "PAUSES", ())
-    archive = Ckan()
-    with serving(archive):
-        yield archive
-
-
 def test_commands_tell_what_was_done_and_what_was_not(
-    approved: TinySite, key_folder: Path, ckan: Ckan, capsys: pytest.CaptureFixture[str]
+    approved: TinySite, key_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`publish` publishes, whatever a target says; `status` has what is outstanding, `deliver` does it, `retract` tells it."""
-    name_target(approved, make_ckan_case(ckan).text + "  copy: {to: ../copy, policies: [people]}\n")
-    ckan.refuse = {"POST .*package_create": [403]}
+    name_target(approved, "  open: {to: ../public}\n  copy: {to: ../copy, policies: [people]}\n")
+    (tmp_path / "public").write_text("no folder")
     home, signed = ["--home", str(approved.home)], ["--key"]
     assert main(["publish", NAME, *signed, str(key_folder / "robot"), *home]) == 1
     printed = capsys.readouterr()
     assert f"package {approved.status().package_hash}" in printed.out
     assert f"{NAME}: delivered to copy: ../copy/{NAME}" in printed.out
     assert "1 of 2 things to be done at targets could not be." in printed.err
-    assert "open: the account of the token may not do that (403, make the dataset). Give it the right" in printed.err
+    assert "the folder cannot be read or written" in printed.err
     assert main(["status", "--json", *home]) == 0
     [outstanding] = json.loads(capsys.readouterr().out)["outstanding"]
     assert (outstanding["release"], outstanding["target"], outstanding["what"]) == (NAME, "open", "delivery")
     assert outstanding["begun"]
     assert main(["deliver", "--target", "copy", *home]) == 0
     assert capsys.readouterr().out == "nothing is outstanding\n"
+    (tmp_path / "public").unlink()
     assert main(["deliver", *home]) == 0
-    assert capsys.readouterr().out == f"{NAME}: delivered to open: {ckan.base}/dataset/people-1-r1\n"
+    assert capsys.readouterr().out == f"{NAME}: delivered to open: ../public/{NAME}\n"
     assert main(["retract", NAME, "--why", "wrong", *signed, str(key_folder / "olga"), *home]) == 0
     assert f"{NAME}: retracted at open: put there: RETRACTED.json, RETRACTED.md; removed: data." in capsys.readouterr().out
     assert main(["deliver", NAME, "--target", "none", *home]) == 2
     assert "site.yaml has no target 'none'. There are: open, copy." in capsys.readouterr().err
-    assert find_files_with(approved.home, TOKEN) == []
 
 
 def test_a_package_that_was_changed_goes_nowhere(published: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

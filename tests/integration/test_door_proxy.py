@@ -71,7 +71,7 @@ def served(door: Door) -> Iterator[int]:
 
 def machines_of(home: Path) -> Machines:
     """Who answers machines, of a site where nothing has happened."""
-    return Machines(Site(home, {}), token="t" * 43, heartbeat=lambda: None)
+    return Machines(Site(home, {}), heartbeat=lambda: None)
 
 
 @pytest.fixture(scope="module")

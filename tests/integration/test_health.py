@@ -1,9 +1,8 @@
-"""Whether a site is well, and its figures: through the command line, with every way to be unwell."""
+"""Whether a site is well: through the command line, with every way to be unwell."""
 
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -69,7 +68,6 @@ def test_a_site_that_is_well(tiny: TinySite, capsys: pytest.CaptureFixture[str])
     ]
     assert main(["status", "--health", "--json", *home]) == 0
     assert json.loads(capsys.readouterr().out)["ok"] is True
-    assert main(["status", "--health", "--metrics", *home]) == 2
     new = make_site(tiny.home.parent / "new")
     assert unwell(check(new.site)) == {}
 
@@ -137,42 +135,3 @@ def test_the_heartbeat_is_read_from_the_sites_dagster(tmp_path: Path) -> None:
     with pytest.raises(ReleasePipelineError, match="Dagster's own records cannot be opened") as refused:
         read_heartbeat(tiny.site)
     assert "kanarie" not in refused.value.in_full
-
-
-# metrics
-
-
-LINE = re.compile(r'(?:# (?:TYPE \w+ (?:gauge|counter)|(?:HELP|UNIT) \w+ .+)|(\w+)(?:\{((?:\w+="[^"]*",?)*)\})? (\S+))')
-
-
-def parse(text: str) -> dict[str, float]:
-    """Each sample of an OpenMetrics text by its name and labels, which are there once."""
-    *lines, end, rest = text.split("\n")
-    assert (end, rest) == ("# EOF", "")
-    found = [line for line in map(LINE.fullmatch, lines) if line is None or line[1] is not None]
-    samples = {f"{line[1]}{{{line[2] or ''}}}": float(line[3]) for line in found if line is not None}
-    assert len(samples) == len(found)
-    return samples
-
-
-def test_the_figures_of_a_site(tiny: TinySite, capsys: pytest.CaptureFixture[str]) -> None:
-    """Valid, and what the registry says; no name of a column, no reason, no person."""
-    (tiny.home / "site.yaml").write_text(RULES + "lineage: {openlineage: lineage}\n")
-    (tiny.home / "policies" / "broken.yaml").write_text("policy: broken\n")
-    look(tiny.site)
-    open_release(tiny.site, "people", "2").record_failed("it failed.", run="def")
-    look(tiny.site)
-    capsys.readouterr()
-    assert main(["status", "--metrics", "--home", str(tiny.home)]) == 0
-    text = capsys.readouterr().out
-    found = {name.removeprefix("release_pipeline_"): value for name, value in parse(text).items()}
-    assert found['releases{policy="people",state="candidate"}'] == 1
-    assert found['releases{policy="people",state="blocked"}'] == 1
-    assert 0 < found['waiting_seconds{policy="people",state="candidate"}'] < 24 * 3600
-    assert found['cap_spent_ratio{population="folk",counted="epsilon",definition="idp",scope="column"}'] == 0.2
-    assert (found["policies_broken{}"], found['runs_failed_total{policy="people"}']) == (1, 2)
-    assert found["chain_events_total{}"] == len(tiny.events())
-    assert (found['unsent{to="alerts 1"}'], found['unsent{to="lineage"}']) == (2, 0)
-    assert found["vault_free_bytes{}"] > 0
-    assert not any(name.startswith("published") for name in found)
-    assert not any(word in text for word in ("income", "rent", "ana", "it failed", str(tiny.home)))

@@ -63,7 +63,7 @@ def tiny(clock: Any, tmp_path: Path) -> TinySite:
 def at(tiny: TinySite, clock: Any, now: datetime, *, why: str = TIMETABLE) -> Tick:
     """A tick at that moment, every earlier release being run."""
     clock.moment = now
-    return tick(tiny.site, "people", why=why, has_run=lambda _: True, admit=lambda *_: None, now=now)
+    return tick(tiny.site, "people", why=why, has_run=lambda _: True, now=now)
 
 
 def hold(tiny: TinySite) -> None:
@@ -85,7 +85,7 @@ def test_a_held_series_opens_and_charges_nothing_whoever_asks(tiny: TinySite, cl
     before = kinds(tiny)
     for why in (TIMETABLE, ARRIVAL):
         assert at(tiny, clock, JUNE, why=why) == HELD
-    found = arrival(tiny.site, "people", cursor="seen", has_run=lambda _: True, admit=lambda *_: None)
+    found = arrival(tiny.site, "people", cursor="seen", has_run=lambda _: True)
     assert found == (HELD, "")
     with pytest.raises(Held, match="held since 2025-03-10 by ana: the source moves"):
         run_release(tiny.flow("2025-03"))

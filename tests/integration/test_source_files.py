@@ -1,14 +1,11 @@
-"""Files of Stata, SPSS and SAS, and packed CSV: codes arrive as codes, the records are those of the CSV, and what is damaged is
+"""Files of Stata, SPSS and SAS: codes arrive as codes, the records are those of the CSV, and what is damaged is
 one sentence without a cell."""
 
 from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import gzip
 import random
-import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +16,6 @@ import pyreadstat
 import pytest
 
 from release_pipeline.errors import ReleasePipelineError, SourceError
-from release_pipeline.store import source as packed
 from release_pipeline.store import survey_files, survey_reader
 from release_pipeline.store.source import find_file, open_raw
 from release_pipeline.store.survey_files import SurveyFile, describe_survey
@@ -208,76 +204,3 @@ def test_a_reader_that_dies_takes_nothing_with_it(tmp_path: Path, monkeypatch: p
     with pytest.raises(SourceError, match="no readable Stata file") as refused:
         find_file(tmp_path / "good.dta", expected=frozenset())
     assert CANARY not in str(refused.value)
-
-
-# packed
-
-
-def pack(folder: Path, *members: tuple[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
-    """An archive."""
-    with zipfile.ZipFile(folder / "people.zip", "w", method) as archive:
-        for name, content in members:
-            archive.writestr(name, content)
-    return folder / "people.zip"
-
-
-GOOD = f"id,town\n1,{CANARY}\n2,south\n".encode() + b"".join(b"%d,north\n" % i for i in range(3, 5000))
-SPOILED: dict[str, tuple[Callable[[Path], Path], str]] = {
-    "several": (
-        lambda folder: pack(folder, (f"{CANARY}.csv", GOOD), ("b.csv", GOOD), ("c/", b"")),
-        "the archive holds 2 files, and one CSV is read",
-    ),
-    "a password": (lambda folder: _change(pack(folder, ("a.csv", GOOD)), b"PK\x01\x02", 8, 1), "has a password"),
-    "cut": (lambda folder: _cut(pack(folder, ("a.csv", GOOD)), 200), "damaged, or ends too early"),
-    "damaged": (lambda folder: _change(pack(folder, ("a.csv", GOOD)), b"PK\x03\x04", 3000, 255), "damaged, or ends too early"),
-    "gz with more behind it": (lambda folder: _write(folder / "people.csv.gz", gzip.compress(GOOD) + GOOD), "damaged"),
-    "lines": (lambda folder: pack(folder, ("a.csv", GOOD + b"1,2,3\n")), "line 5001 cannot be read: it has another number"),
-}
-
-
-def _write(file: Path, content: bytes) -> Path:
-    file.write_bytes(content)
-    return file
-
-
-def _cut(file: Path, by: int) -> Path:
-    return _write(file, file.read_bytes()[:-by])
-
-
-def _change(file: Path, after: bytes, by: int, to: int) -> Path:
-    content = bytearray(file.read_bytes())
-    place = content.index(after) + by
-    content[place] = to if content[place] != to else to ^ 1
-    return _write(file, bytes(content))
-
-
-@pytest.mark.parametrize("way", SPOILED)
-def test_a_bad_archive_is_one_sentence_without_names_or_cells(tmp_path: Path, way: str) -> None:
-    """Neither what is in it nor how that is called."""
-    make, words = SPOILED[way]
-    file = make(tmp_path)
-    with pytest.raises(SourceError, match=words) as refused:
-        read_entries(file, "id", "town")
-    assert str(refused.value).startswith(f"{file}: ")
-    assert not find_canaries({"words": f"{refused.value} {refused.value.__cause__!r}".encode()}, [CANARY])
-
-
-def test_a_bomb_ends_at_a_limit_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table packed a thousand times: the disk sees no more than the limit. Below that it is read."""
-    monkeypatch.setattr(packed, "ALWAYS_ALLOWED", 3 << 20)
-    for lines, fits in ((500_000, True), (2_000_000, False)):
-        content = b"id,town\n" + b"1,1\n" * lines
-        file = tmp_path / "bomb.zip"
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("a.csv", content)
-        assert len(content) > packed.MOST_TIMES * file.stat().st_size
-        source = find_file(file, expected=frozenset())
-        if fits:
-            with open_raw(source, {"id": "id"}) as table:
-                assert table.count_records() == lines
-            continue
-        with (
-            pytest.raises(SourceError, match=r"unpacked it is more than 3 MiB.*250 times.*deliver it unpacked"),
-            open_raw(source, {"id": "id"}),
-        ):
-            pass

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import os
 import pwd
 import shutil
 import socket
 import subprocess
 import tempfile
-import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,6 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pyreadstat
 import pytest
-from fsspec.implementations.memory import MemoryFileSystem
 
 from release_pipeline.errors import ReleasePipelineError, SourceError
 from release_pipeline.pipeline.ingest import ingest
@@ -30,7 +27,6 @@ from release_pipeline.pipeline.reading import collect_facts, count_releases, nee
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.file.sections import Source
 from release_pipeline.rows.checks import match_header
-from release_pipeline.store import remote as objects
 from release_pipeline.store.database import open_delivered
 from release_pipeline.store.environment import expand
 from release_pipeline.store.source import SourceDoor, find_source, open_raw
@@ -66,13 +62,9 @@ columns:
 gates: {clamped_at_most: 60%}
 """
 SURVEYS = ["dta", "sav", "xpt"]
-PACKED = ["csv.gz", "csv.zip"]
-IN_MEMORY = [f"memory {ending}" for ending in ("parquet", "csv.gz")]
 DOORS = [
     *("csv", "semicolons", "parquet", "duckdb", "duckdb schema", "postgres schema", "postgres query"),
     *SURVEYS,
-    *PACKED,
-    *IN_MEMORY,
 ]
 QUERY = """
 WITH all_of_them AS (SELECT *, 'a; b' <> 'c' AS odd FROM people -- in whatever order
@@ -152,14 +144,7 @@ def delivered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pq.write_table(table, folder / "people.parquet")
     for name, delimiter in (("people.csv", ","), ("semicolons.csv", ";")):
         pyarrow.csv.write_csv(table, folder / name, pyarrow.csv.WriteOptions(delimiter=delimiter))
-    text = (folder / "people.csv").read_bytes()
-    with gzip.open(folder / "people.csv.gz", "wb") as packed:
-        packed.write(text)
-    with zipfile.ZipFile(folder / "people.csv.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("inside.csv", text)
     write_surveys(table, folder)
-    for file in folder.iterdir():
-        MemoryFileSystem().pipe(f"/bucket/{file.name}", file.read_bytes())
     return folder
 
 
@@ -178,12 +163,6 @@ def write_surveys(table: pa.Table, folder: Path) -> None:
     pyreadstat.write_xport(frame, folder / "people.xpt", file_format_version=8)
 
 
-@pytest.fixture(autouse=True)
-def memory_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    """fsspec's memory as one more object store."""
-    monkeypatch.setitem(objects.STORES, "memory", "fsspec")
-
-
 def source_of(door: str) -> Source:
     """What a policy says of each door."""
     named: dict[str, dict[str, Any]] = {
@@ -195,8 +174,7 @@ def source_of(door: str) -> Source:
         "postgres schema": {"postgres": "${ADDRESS}", "table": "survey.people"},
         "postgres query": {"postgres": "${ADDRESS}", "query": QUERY.strip()},
     }
-    named |= {ending: {"path": f"people.{ending}"} for ending in (*SURVEYS, *PACKED)}
-    named |= {door: {"path": f"memory://bucket/people.{door.split()[1]}"} for door in DOORS if door.startswith("memory")}
+    named |= {ending: {"path": f"people.{ending}"} for ending in SURVEYS}
     return Source(**named[door], release_column="year")
 
 

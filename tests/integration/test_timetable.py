@@ -79,12 +79,12 @@ def opened(tiny: TinySite) -> list[str]:
 
 def on_time(tiny: TinySite, now: datetime, *, has_run: Callable[[ReleaseId], bool] = always) -> Tick:
     """A tick of the timetable."""
-    return tick(tiny.site, "people", why=TIMETABLE, has_run=has_run, admit=lambda *_: None, now=now)
+    return tick(tiny.site, "people", why=TIMETABLE, has_run=has_run, now=now)
 
 
 def on_arrival(tiny: TinySite, now: datetime, *, has_run: Callable[[ReleaseId], bool] = always) -> Tick:
     """A tick because the source arrived."""
-    return tick(tiny.site, "people", why=ARRIVAL, has_run=has_run, admit=lambda *_: None, now=now)
+    return tick(tiny.site, "people", why=ARRIVAL, has_run=has_run, now=now)
 
 
 def set_clock(clock: Any, moment: datetime) -> datetime:
@@ -300,7 +300,7 @@ def test_a_release_opened_by_hand_in_between_is_left_to_the_hand(
 
 def look(tiny: TinySite, cursors: list[str], *, has_run: Callable[[ReleaseId], bool] = always) -> Tick:
     """One look of the sensor, with what the last one left."""
-    found, cursor = arrival(tiny.site, "people", cursor=cursors[-1], has_run=has_run, admit=lambda *_: None)
+    found, cursor = arrival(tiny.site, "people", cursor=cursors[-1], has_run=has_run)
     cursors.append(cursor)
     return found
 

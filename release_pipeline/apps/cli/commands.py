@@ -77,7 +77,7 @@ SECTIONS = {  # command: its module, which is imported when the command is calle
         "backup": ("keeping", "Copy the whole site into one file"),
         "restore": ("keeping", "Restore a backup and enter what was spent after it"),
         "head": ("keeping", "Export the last event of the registry as a witness"),
-        "alert": ("keeping", "Send alerts and lineage that are due"),
+        "alert": ("keeping", "Send alerts that are due"),
     },
 }
 MODULES = {name: module for section in SECTIONS.values() for name, (module, _) in section.items()}
@@ -183,7 +183,7 @@ class Program(click.Group):
 PATH = click.Path(path_type=Path)
 ROWS = click.IntRange(1, 10**12)
 PORT = click.IntRange(1, 65535)
-FILES = ".csv (.gz, .zip), .parquet, .dta, .sav, .sas7bdat or .xpt"
+FILES = ".csv, .parquet, .dta, .sav, .sas7bdat or .xpt"
 
 
 def flag(name: str, what: str) -> Callable[[Any], Any]:

@@ -13,7 +13,7 @@ from release_pipeline.errors import WrongUsage
 from release_pipeline.policy.documents import to_json
 
 ENDINGS = (
-    *(".csv", ".tsv", ".gz", ".zip", ".parquet", ".dta", ".sav", ".zsav", ".sas7bdat", ".xpt"),
+    *(".csv", ".tsv", ".parquet", ".dta", ".sav", ".zsav", ".sas7bdat", ".xpt"),
     *(".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"),  # refused with the reason
 )
 

@@ -11,7 +11,6 @@ from release_pipeline.apps.cli import commands as cli
 from release_pipeline.apps.cli.commands import AGAIN, describe_release
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.pipeline.opening import find_release
-from release_pipeline.publish.delivery import Outcome
 from release_pipeline.publish.delivery import deliver as deliver_outstanding
 from release_pipeline.publish.dossier import write_dossier
 from release_pipeline.publish.papers import ENTRY, write_papers
@@ -110,14 +109,11 @@ def dossier(target: str, output: Path, overwrite: bool, site: Site) -> None:
 
 def _deliver(site: Site, release: ReleaseId | None, *, only: str | None = None) -> bool:
     """Do what is outstanding at targets, and print what was done; returns whether there was anything."""
-    outcomes = list[Outcome]()
+    outcomes = list[str]()
 
-    def show(outcome: Outcome) -> None:
+    def show(outcome: str) -> None:
         outcomes.append(outcome)
-        print(outcome.words)
-        if outcome.undone:
-            print(f"  to be done by a person: {outcome.undone}")
-        sys.stdout.flush()
+        print(outcome, flush=True)
 
     def wait() -> None:
         print("another command is delivering: waiting", file=sys.stderr)

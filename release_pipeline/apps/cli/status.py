@@ -7,30 +7,22 @@ import click
 from release_pipeline.apps.cli import commands as cli
 from release_pipeline.apps.cli.commands import print_lines, table_drawer
 from release_pipeline.apps.cli.options import print_document
-from release_pipeline.errors import WrongUsage
 from release_pipeline.ledger.account import describe_exposure, describe_ledger, read_ledgers, view_ledgers
 from release_pipeline.ledger.exposure import describe_overlap, read_overlap
 from release_pipeline.operate.overview import describe_status, view_status
 from release_pipeline.store.site import Site
 
 
-@cli.command("status --home site", exclusive=("json", "metrics"))
+@cli.command("status --home site")
 @cli.as_json("the releases")
-@cli.flag("--metrics", "Print counts and ages as OpenMetrics text, for monitoring.")
 @cli.flag("--health", "Check only whether the site is well; exit code 1 if not.")
 @cli.home
-def status(json: bool, metrics: bool, health: bool, site: Site) -> int:
+def status(json: bool, health: bool, site: Site) -> int:
     """It also shows what each series releases next, trials on confidential data, outstanding
     deliveries, and what is broken."""
     if health:
-        if metrics:
-            raise WrongUsage("--health goes alone, or with --json.")
         return _show_health(site, json=json)
-    if metrics:
-        from release_pipeline.operate.health import write_metrics
-
-        print(write_metrics(site), end="")
-    elif json:
+    if json:
         print_document(view_status(site))
     else:
         print_lines(describe_status(site, draw=table_drawer()))

@@ -13,9 +13,8 @@ from release_pipeline.apps.dagster.operations import build_arrival, build_prune,
 from release_pipeline.apps.dagster.publication import build_publication
 from release_pipeline.apps.dagster.releases import build_policy_asset, build_release_assets
 from release_pipeline.apps.dagster.sensors import build_delivery, build_telling
-from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.policy.loading.load import list_policies
-from release_pipeline.store.site import Site, find_site
+from release_pipeline.store.site import find_site
 
 
 def build_defs(
@@ -33,10 +32,8 @@ def build_defs(
     They merge with others (`dg.Definitions.merge`): they name no executor, for every job of theirs brings its own, and under a
     `prefix` all names carry it, so that several sites stand side by side. `automations`: `on` or `off`, how schedules and sensors
     begin. `say` is told steps and warnings of releases that are made in this process. With `only` the policy of that name is the
-    only one, for a run of one release needs no other; unless its source is an asset, which may be another policy's."""
+    only one, for a run of one release needs no other."""
     site = find_site(home)
-    if only is not None and _upstream_of(site, only):
-        only = None
     home, names, begin = site.home, read_prefix(prefix), read_automations(automations)
     loaded = stamp_files(home)
     files = [build_policy_asset(file, names) for file in list_policies(home) if only in (None, file.stem)]
@@ -53,7 +50,7 @@ def build_defs(
     policies = site.read_policies()[0] if only is None else [site.policy(only)]
     publications: list[Any] = []
     for policy in policies:
-        chain, job = build_release_assets(policy, names, upstream=_upstream_of(site, policy.policy), say=say)
+        chain, job = build_release_assets(policy, names, say=say)
         published, publishing, publication = build_publication(policy, names, begin if site.publishes_by_itself else OFF)
         assets += [*chain, published]
         jobs += [job, publishing]
@@ -69,14 +66,6 @@ def build_defs(
         ],
         resources=_fix_sites({names.resource: SiteResource(str(home)), **(resource_overrides or {})}),
     )
-
-
-def _upstream_of(site: Site, policy: str) -> Sequence[str]:
-    """The upstream asset as the lineage shows it: none where site.yaml is wrong, which stops releases and not the UI."""
-    try:
-        return site.upstream_of(policy)
-    except ReleasePipelineError:
-        return ()
 
 
 def _fix_sites(resources: Mapping[str, Any]) -> dict[str, Any]:

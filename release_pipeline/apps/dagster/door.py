@@ -24,7 +24,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from release_pipeline.apps.dagster.judge import LONGEST, Role, judge_message, judge_post, name_of
-from release_pipeline.apps.dagster.machines import PATHS, Machines
+from release_pipeline.apps.dagster.machines import HEALTH, Machines
 from release_pipeline.apps.door import (
     SECURITY_HEADERS,
     Addresses,
@@ -206,10 +206,10 @@ class Door:
             raise Refused(405, "the door takes GET, HEAD and POST.")
         if path == ALIVE:
             return JSONResponse({})
-        if path in PATHS:
+        if path == HEALTH:
             if posts:
                 raise Refused(405, "this is asked by GET.")
-            return await self._machines.answer(path, headers)
+            return await self._machines.answer()
         way, prefix = self._way, self._find_prefix(path)
         if isinstance(way, Entrance) and path == LOGIN:
             return way.log_in(await read_body(request.stream(), LONGEST_FORM)) if posts else way.show_login()

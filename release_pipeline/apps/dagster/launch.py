@@ -12,12 +12,11 @@ from typing import Any
 import dagster as dg
 
 from release_pipeline.apps.dagster.building import build_defs
-from release_pipeline.apps.dagster.emitting import emit_published
 from release_pipeline.apps.dagster.names import AUTOMATIONS, Names
 from release_pipeline.apps.dagster.process import set_up_process
 from release_pipeline.apps.dagster.publication import PUBLISHED, describe_package
 from release_pipeline.apps.dagster.runs import find_cause, find_unfinished_run, free_dead_runs, process_tags
-from release_pipeline.apps.dagster.serving import form_of_service, serve, stopping_after
+from release_pipeline.apps.dagster.serving import serve, stopping_after
 from release_pipeline.apps.door import opened_listener
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.operate.timetable import record_policies
@@ -88,7 +87,6 @@ def record_published(site: Site, release: ReleaseId) -> None:
     """Tell the site's Dagster of a package that was published by command, so that the lineage in its UI ends there too."""
     with _instance(site) as instance:
         instance.report_runless_asset_event(describe_package(site, release, _NAMES))
-    emit_published(site, release)
 
 
 def record_withdrawn(site: Site, release: ReleaseId, words: str) -> None:
@@ -118,18 +116,15 @@ def open_ui(
     """Serve the UI of a site behind its door until it is stopped, and nothing that it started is left: with its daemon, or
     read-only without. It listens at the Unix socket `uds`, or else at the port."""
     from release_pipeline.apps.dagster.door import read_proxy
-    from release_pipeline.apps.dagster.machines import read_token
     from release_pipeline.apps.dagster.webserver import Opening
 
     with opened_listener(port, uds):  # refused here, before anything starts; the process that serves opens it again
         pass
     if trusted_proxy is not None:
         read_proxy(trusted_proxy)  # refused here, in words; the process that serves reads it again
-    form = form_of_service()  # likewise
     print(f"starting the UI of {site.home}: the links to log in follow in half a minute", flush=True)
     prepare(site)
     check_environment(site)
-    read_token(site)  # likewise
     record_policies(site)
     opening = Opening(
         port,
@@ -142,7 +137,6 @@ def open_ui(
         opening.command(),
         folder=site.dagster_home,
         environment={**os.environ, HOME: str(site.home), "DAGSTER_HOME": str(site.dagster_home), AUTOMATIONS: "on"},
-        form=form,
     )
     if code:
         raise RunFailed(

@@ -11,13 +11,11 @@ import dagster as dg
 
 from release_pipeline.apps.dagster.names import STALE, Automations, Names, Stamps, asset_prefix, stamp_files
 from release_pipeline.apps.dagster.runs import find_run, find_unfinished_run, free_dead_runs, list_assets, list_ended_runs
-from release_pipeline.apps.dagster.upstream import admit_source, find_version, is_table, last_version, observation_of
 from release_pipeline.errors import ReleasePipelineError, StoreBusy
 from release_pipeline.ledger.states import ReleaseStatus, latest_revision, list_statuses
 from release_pipeline.operate.retention import prune
 from release_pipeline.operate.timetable import (
     TIMETABLE,
-    AdmitRelease,
     HasRun,
     Tick,
     arrival,
@@ -27,12 +25,13 @@ from release_pipeline.operate.timetable import (
 )
 from release_pipeline.pipeline.context import record_failed_run
 from release_pipeline.pipeline.opening import list_recorded_runs, open_release
-from release_pipeline.pipeline.sources import open_source
+from release_pipeline.pipeline.sources import open_source, version_of
 from release_pipeline.policy import Policy
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.site import Site
 
 RELEASE, OPENED = "release-pipeline/release", "release-pipeline/opened"
+DATA_VERSION = "dagster/data_version"
 LOOK_SECONDS = 30
 PRUNE_AT = "15 3 * * *"
 ON_TIME = "on_time"
@@ -60,8 +59,7 @@ def build_timetable(policy: Policy, names: Names, automations: Automations) -> d
         if running:
             return dg.SkipReason(running)
         site = names.site_of(context).open()
-        has_run, admit = _has_run(context.instance, names), _admit(context, site)
-        opened = tick(site, policy.policy, why=TIMETABLE, has_run=has_run, admit=admit)
+        opened = tick(site, policy.policy, why=TIMETABLE, has_run=_has_run(context.instance, names))
         return _request(context.instance, policy, opened, names)
 
     return timetable
@@ -84,8 +82,7 @@ def build_arrival(policy: Policy, names: Names, automations: Automations) -> dg.
         if busy:
             return dg.SkipReason(busy)
         site, has_run = names.site_of(context).open(), _has_run(context.instance, names)
-        seen, admit = context.cursor or "", _admit(context, site)
-        found, cursor = arrival(site, policy.policy, cursor=seen, has_run=has_run, admit=admit)
+        found, cursor = arrival(site, policy.policy, cursor=context.cursor or "", has_run=has_run)
         context.update_cursor(cursor)
         return _request(context.instance, policy, found, names)
 
@@ -210,29 +207,34 @@ def _has_run(instance: dg.DagsterInstance, names: Names) -> HasRun:
     return lambda release: find_run(instance, names.chain(release.policy), partition=release.release) is not None
 
 
-def _admit(context: dg.ScheduleEvaluationContext | dg.SensorEvaluationContext, site: Site) -> AdmitRelease:
-    """What judges the upstream asset of a policy before a release of it is opened."""
-    repository = context.repository_def
-    graph = None if repository is None else repository.asset_graph
-
-    def admit(policy: Policy, release: str) -> None:
-        if site.upstream_of(policy.policy):
-            admit_source(context.instance, graph, site, policy, release, open_source(site, policy))
-
-    return admit
-
-
 def _observe(instance: dg.DagsterInstance, site: Site, policies: Sequence[Policy], names: Names) -> Iterator[dg.AssetObservation]:
-    """The sources that have another version than the one observed last. Left out are those that cannot be read now, and tables of
-    no upstream asset, which would be opened twice a minute."""
+    """The sources that have another version than the one observed last. Left out are those that cannot be read now, and tables,
+    which would be opened twice a minute."""
     for policy in policies:
         source = names.stage(policy.policy, "source")
         with suppress(ReleasePipelineError):
-            if is_table(policy) and not site.upstream_of(policy.policy):
+            if _is_table(policy):
                 continue
-            version = find_version(instance, site, policy)
-            if version not in ("", last_version(instance, source)):
+            version = version_of(site, open_source(site, policy))
+            if version not in ("", _last_version(instance, source)):
                 yield observation_of(source, version)
+
+
+def observation_of(source: dg.AssetKey, version: str, description: str = "") -> dg.AssetObservation:
+    """That a source has this version. Dagster compares it with the one that `ingested` read."""
+    return dg.AssetObservation(source, description=description or None, tags={DATA_VERSION: version} if version else None)
+
+
+def _is_table(policy: Policy) -> bool:
+    """Whether the source is a table of a database, or a query."""
+    return any(place is not None for place in (policy.source.postgres, policy.source.spark, policy.source.table))
+
+
+def _last_version(instance: dg.DagsterInstance, source: dg.AssetKey) -> str:
+    """The version of a source that was observed last; empty where none was."""
+    seen = instance.fetch_observations(source, limit=1).records
+    observed = seen[0].asset_observation if seen else None
+    return (observed.tags or {}).get(DATA_VERSION, "") if observed is not None else ""
 
 
 def _describe_running(instance: dg.DagsterInstance, policy: Policy, names: Names) -> str:

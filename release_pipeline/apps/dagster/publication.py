@@ -8,7 +8,6 @@ from typing import Any
 import dagster as dg
 
 from release_pipeline import __version__
-from release_pipeline.apps.dagster.emitting import MADE, emitting
 from release_pipeline.apps.dagster.metadata import build_metadata, column_metadata
 from release_pipeline.apps.dagster.names import Automations, Names, asset_prefix, chosen_release, partitions_of
 from release_pipeline.apps.dagster.operations import RELEASE
@@ -48,15 +47,12 @@ def build_publication(policy: Policy, names: Names, automations: Automations) ->
         site = names.site_of(context)
         tag_run(context)
         last = context.op_execution_context.retry_number >= RETRIES
-        with emitting(context, site, PUBLISHED, MADE) as told:
-            with readable_failures(last=last, where=site.home):
-                here = site.open()
-                release = open_release(here, policy.policy, chosen_release(context)).id
-                publish(here, release, key=read_service_key(here))
-                made, charged = describe_published(here, release)  # under which it was made, whatever the file says by now
-                told.begin(charged)
-                _deliver(context, here, release, names)
-            told.complete(made, release)
+        with readable_failures(last=last, where=site.home):
+            here = site.open()
+            release = open_release(here, policy.policy, chosen_release(context)).id
+            publish(here, release, key=read_service_key(here))
+            made, charged = describe_published(here, release)  # under which it was made, whatever the file says by now
+            _deliver(context, here, release, names)
         return dg.MaterializeResult(metadata=_describe(made, charged, names), data_version=dg.DataVersion(made.version))
 
     job = dg.define_asset_job(

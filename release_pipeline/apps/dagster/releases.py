@@ -2,30 +2,25 @@
 
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
-from dagster._check import CheckError
 from dagster._core.definitions.data_version import get_input_data_version_tag
 
 from release_pipeline import __version__
-from release_pipeline.apps.dagster.emitting import Emitter, emitting
 from release_pipeline.apps.dagster.metadata import (
     build_metadata,
     check_result,
     column_metadata,
     column_origins,
     count_record,
-    list_assertions,
 )
 from release_pipeline.apps.dagster.names import Names, SiteResource, asset_prefix, chosen_release, partitions_of
-from release_pipeline.apps.dagster.operations import ON_TIME, Refused, build_failure_hook, on_time_check
+from release_pipeline.apps.dagster.operations import ON_TIME, Refused, build_failure_hook, observation_of, on_time_check
 from release_pipeline.apps.dagster.runs import parts_of, tag_run
-from release_pipeline.apps.dagster.upstream import admit_source, find_version, observation_of
 from release_pipeline.errors import (
     DataRefused,
     GateFailed,
@@ -41,6 +36,7 @@ from release_pipeline.pipeline.context import StageContext, StageResult
 from release_pipeline.pipeline.microaggregate import microaggregate
 from release_pipeline.pipeline.opening import open_release
 from release_pipeline.pipeline.release import STAGES, Stage
+from release_pipeline.pipeline.sources import open_source, version_of
 from release_pipeline.pipeline.validate import validate
 from release_pipeline.policy import Policy, load_policy
 from release_pipeline.policy.loading.load import check_name
@@ -89,11 +85,10 @@ def build_release_assets(
     policy: Policy,
     names: Names = Names(),  # noqa: B008  frozen
     *,
-    upstream: Sequence[str] = (),
     say: Callable[[str], None] = lambda _: None,
 ) -> tuple[list[Any], Any]:
-    """The assets of one policy and the job that runs them all for one release. `upstream`: the asset that its source comes from.
-    `say` is told each step of a stage as it begins, and each warning as it is found, before anything is charged."""
+    """The assets of one policy and the job that runs them all for one release. `say` is told each step of a stage as it
+    begins, and each warning as it is found, before anything is charged."""
     releases, needed = partitions_of(policy, names), {names.resource}
     pool = names.name("vault", asset_prefix(policy.population))
 
@@ -114,10 +109,8 @@ def build_release_assets(
     def simple(stage: str, previous: str | None, step: Stage) -> Any:
         @dg.asset(key=key(stage), partitions_def=releases, pool=pool, required_resource_keys=needed, **spec(stage, previous))
         def build(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
-            with emitting(context, names.site_of(context), stage, ZONES[stage][2]) as told:
-                with opened_flow(context, names.site_of(context), policy, say, told) as flow:
-                    result = step(flow)
-                told.complete(result, flow.id)
+            with opened_flow(context, names.site_of(context), policy, say) as flow:
+                result = step(flow)
             if stage == "ingested":
                 context.log_event(observation_of(key("source"), result.source, f"Delivered for {flow.id}."))
             return materialized(result, flow, key(previous or "source"))
@@ -137,14 +130,8 @@ def build_release_assets(
         **spec("validated", "ingested"),
     )
     def validated(context: dg.AssetExecutionContext) -> Iterator[Any]:
-        with emitting(context, names.site_of(context), "validated", ZONES["validated"][2]) as told:
-            with opened_flow(context, names.site_of(context), policy, say, told) as flow:
-                result = validate(flow)
-            if result.refusal:
-                told.refuse()
-            else:
-                told.assertions = list_assertions(result, policy)
-                told.complete(result, flow.id)
+        with opened_flow(context, names.site_of(context), policy, say) as flow:
+            result = validate(flow)
         for verdict in result.verdicts:
             counts = [] if flow.site.forbids_looks else [count_record(check) for check in verdict.checks]
             yield check_result(verdict.family, key("validated"), verdict.passed, verdict.messages, counts)
@@ -180,10 +167,8 @@ def build_release_assets(
     )
     def microaggregated(context: dg.AssetExecutionContext) -> Iterator[Any]:
         try:
-            with emitting(context, names.site_of(context), "microaggregated", ZONES["microaggregated"][2]) as told:
-                with opened_flow(context, names.site_of(context), policy, say, told) as flow:
-                    result = microaggregate(flow)
-                told.complete(result, flow.id)
+            with opened_flow(context, names.site_of(context), policy, say) as flow:
+                result = microaggregate(flow)
         except GateFailed as failed:
             yield check_result("gates", key("microaggregated"), False, failed.findings)
             raise Refused(str(failed), metadata=parts_of(failed), allow_retries=False) from None
@@ -210,16 +195,12 @@ def build_release_assets(
         required_resource_keys=needed,
     )
     def audited_and_candidate(context: dg.AssetExecutionContext) -> Iterator[Any]:
-        with emitting(context, names.site_of(context), "audited", ZONES["audited"][2]) as told:
-            with opened_flow(context, names.site_of(context), policy, say, told) as flow:
-                audited = audit(flow)
-            told.complete(audited, flow.id)
+        with opened_flow(context, names.site_of(context), policy, say) as flow:
+            audited = audit(flow)
         yield materialized(audited, flow, key("suppressed"), asset=key("audited"))
-        with emitting(context, names.site_of(context), "candidate", ZONES["candidate"][2]) as told:
-            with opened_flow(context, names.site_of(context), policy, say, told) as flow:
-                candidate = freeze_candidate(flow)
-                whole = flow.candidate_is_whole()
-            told.complete(candidate, flow.id)
+        with opened_flow(context, names.site_of(context), policy, say) as flow:
+            candidate = freeze_candidate(flow)
+            whole = flow.candidate_is_whole()
         yield materialized(
             candidate, flow, key("suppressed"), asset=key("candidate"), report=flow.site.candidate(str(flow.id)) / REPORT
         )
@@ -227,7 +208,7 @@ def build_release_assets(
         yield from on_time_check(policy, key("candidate"), names.site_of(context).open())
 
     assets = [
-        _build_source(policy, names, upstream),
+        _build_source(policy, names),
         simple("ingested", None, STAGES["ingested"]),
         validated,
         microaggregated,
@@ -245,12 +226,11 @@ def build_release_assets(
     return assets, job
 
 
-def _build_source(policy: Policy, names: Names, upstream: Sequence[str]) -> Any:
+def _build_source(policy: Policy, names: Names) -> Any:
     """The source, which is observed and not made here: its data version changes when it is delivered anew."""
     key = names.stage(policy.policy, "source")
     spec = dg.AssetSpec(
         key,
-        deps=[dg.AssetKey(list(upstream))] if upstream else [],
         group_name=names.name("restricted"),
         description=f"What the policy names as its source: {policy.source.words}. It is delivered, not made here.",
         owners=OWNERS,
@@ -260,11 +240,11 @@ def _build_source(policy: Policy, names: Names, upstream: Sequence[str]) -> Any:
         here = names.site_of(context)
         with readable_failures(last=True, where=here.home):
             site = here.open()
-            version = find_version(context.instance, site, site.policy(policy.policy))
+            version = version_of(site, open_source(site, site.policy(policy.policy)))
         return dg.ObserveResult(asset_key=key, data_version=dg.DataVersion(version) if version else None)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dg.BetaWarning)  # the decorator that has no beta takes no deps
+        warnings.simplefilter("ignore", dg.BetaWarning)  # the decorator that has no beta takes no owners
         decorate = dg.multi_observable_source_asset(
             specs=[spec], name="__".join(key.path), required_resource_keys={names.resource}
         )
@@ -273,10 +253,10 @@ def _build_source(policy: Policy, names: Names, upstream: Sequence[str]) -> Any:
 
 @contextmanager
 def opened_flow(
-    context: dg.AssetExecutionContext, site: SiteResource, policy: Policy, say: Callable[[str], None], told: Emitter
+    context: dg.AssetExecutionContext, site: SiteResource, policy: Policy, say: Callable[[str], None]
 ) -> Iterator[StageContext]:
     """The flow of this run's release, under the policy as it stands now; what it refuses is noted and told in words. Its steps
-    are in Dagster's log, and told; its lineage begins."""
+    are in Dagster's log, and told."""
 
     def tell(step: str) -> None:
         context.log.info(step)
@@ -285,11 +265,7 @@ def opened_flow(
     tag_run(context)
     with readable_failures(last=context.op_execution_context.retry_number >= RETRIES, where=site.home):
         here, release = site.open(), chosen_release(context)
-        graph = repository.asset_graph if (repository := _repository_of(context)) is not None else None
-        admit = partial(admit_source, context.instance, graph, here, policy, release)
-        judges = bool(here.upstream_of(policy.policy))
-        flow = open_release(here, policy.policy, release, progress=tell, admit=admit if judges else None)
-        told.begin(flow.policy)
+        flow = open_release(here, policy.policy, release, progress=tell)
         with flow.recording_refusals():
             yield flow
 
@@ -313,14 +289,6 @@ def materialized(
     # Dagster would take the version that was observed before the step began, and the source may have been delivered since.
     tags = {get_input_data_version_tag(previous): result.source} if result.source else None
     return dg.MaterializeResult(asset_key=asset, metadata=metadata, data_version=dg.DataVersion(result.version), tags=tags)
-
-
-def _repository_of(context: dg.AssetExecutionContext) -> dg.RepositoryDefinition | None:
-    """The definitions of the code location; None in a run that a script executes without any."""
-    try:
-        return context.repository_def
-    except CheckError:
-        return None
 
 
 @contextmanager

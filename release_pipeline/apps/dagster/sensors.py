@@ -11,7 +11,7 @@ from release_pipeline.apps.dagster.names import Automations, Names
 from release_pipeline.apps.dagster.releases import readable_failures
 from release_pipeline.apps.dagster.runs import IN_PROGRESS, tag_run
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.publish.delivery import Outcome, deliver, list_outstanding
+from release_pipeline.publish.delivery import deliver, list_outstanding
 
 EVERY_HOUR = "25 * * * *"
 
@@ -29,13 +29,8 @@ def build_delivery(names: Names, automations: Automations) -> tuple[dg.JobDefini
         site = names.site_of(context)
         tag_run(context)
 
-        def tell(outcome: Outcome) -> None:
-            context.log.info(outcome.words)
-            if outcome.undone:
-                context.log.warning(f"To be done by a person: {outcome.undone}")
-
         with readable_failures(last=True, where=site.home):
-            deliver(site.open(), tell=tell)
+            deliver(site.open(), tell=context.log.info)
 
     @dg.job(name=names.name("deliver"), executor_def=dg.in_process_executor, description="What `release-pipeline deliver` does.")
     def delivery_job() -> None:
@@ -82,7 +77,7 @@ def build_telling(names: Names, automations: Automations) -> dg.SensorDefinition
         required_resource_keys={names.resource},
         minimum_interval_seconds=LOOK_SECONDS,
         default_status=automations.sensor,
-        description="Tells those whom site.yaml names what happened, each thing once, and sends lineage.",
+        description="Tells those whom site.yaml names what happened, each thing once.",
     )
     def telling(context: dg.SensorEvaluationContext) -> Any:
         from release_pipeline.operate.alerts.sending import (

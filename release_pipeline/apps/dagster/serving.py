@@ -1,112 +1,22 @@
-"""What a service prints, as its manager keeps it: one line a record on standard error, with time, level and name.
+"""A program that serves until somebody stops it, and the end of everything that it started.
 
-Dagster's webserver, daemon, code servers and runs are processes of their own, each with loggers that it sets up by itself, some
-on standard output and in colours. So what all of them print is read here and written anew, in the process that started them. What
-was no record stays readable: on standard error it is one, named `output`; on standard output it is for people, like the links to
-log in, and goes there as it came. What errors of libraries quote is kept out before (`definitions`).
+It runs in a session of its own, so that all that it starts can be found and ended together. That is not left to the program: what
+a shell starts in the background ignores SIGINT, and Dagster makes SIGTERM do whatever SIGINT does, so that it ignored both; and a
+server that is stopped between two of its children leaves the first behind.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import signal
 import subprocess
-import sys
-import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from threading import current_thread, main_thread
 from types import FrameType
-from typing import Any, Literal, TextIO
-
-from release_pipeline.errors import WrongUsage
-
-VARIABLE = "RELEASE_PIPELINE_LOG"
-FORMS = ("text", "json")
-OUTPUT = "output"
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_DAGSTER = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4}) - (\S+) - ([A-Z]+) - (.*)")
-_UVICORN = re.compile(r"(DEBUG|INFO|WARNING|ERROR|CRITICAL):\s+(.*)")
-_TIME = "%Y-%m-%d %H:%M:%S %z"
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One line of a log."""
-
-    time: datetime
-    level: str
-    name: str
-    message: str
-
-    @property
-    def text(self) -> str:
-        """It for a person."""
-        return f"{self._time} {self.level} {self.name}: {self.message}"
-
-    @property
-    def json(self) -> str:
-        """It for a program."""
-        return json.dumps({"time": self._time, "level": self.level, "name": self.name, "message": self.message})
-
-    @property
-    def _time(self) -> str:
-        return self.time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def choose_form(environment: Mapping[str, str], stream: TextIO) -> str | None:
-    """How records are written: as the variable says, else as text where nobody looks on; None leaves a terminal what Dagster
-    prints."""
-    said = environment.get(VARIABLE, "")
-    if said not in ("", *FORMS):
-        raise WrongUsage(f"'{said}' is no form of a log.", where=VARIABLE, remedy=f"Allowed: {', '.join(FORMS)}.")
-    return said or (None if stream.isatty() else FORMS[0])
-
-
-def read_record(line: str, now: datetime) -> Record | None:
-    """The record that a line is; None where it is none."""
-    plain = _COLOUR.sub("", line.rstrip("\r\n"))
-    if (found := _DAGSTER.fullmatch(plain)) is not None:
-        try:
-            return Record(datetime.strptime(found[1], _TIME), found[3], found[2], found[4])
-        except ValueError:  # a day that there is not
-            return None
-    if (found := _UVICORN.fullmatch(plain)) is not None:
-        return Record(now, found[1], "uvicorn", found[2])
-    return None
-
-
-def rewrite(lines: Iterable[bytes], *, form: str, source: Literal["stdout", "stderr"]) -> None:
-    """Write what a service prints on one of its streams, until it ends."""
-    for raw in lines:
-        line, now = raw.decode("utf-8", "replace"), datetime.now(UTC)
-        record = read_record(line, now)
-        with suppress(OSError, UnicodeError):  # a full disk behind it: what is printed is still read, or the service would stop
-            if record is None and source == "stdout":
-                print(line, end="", flush=True)
-            elif record is not None or line.strip():
-                record = record or Record(now, "INFO", OUTPUT, _COLOUR.sub("", line.rstrip("\r\n")))
-                print(record.json if form == "json" else record.text, file=sys.stderr, flush=True)
-
-
-def form_of_service() -> str | None:
-    """That of the service that this process is to start."""
-    return choose_form(os.environ, sys.stderr)
-
-
-# A program that serves until somebody stops it, and the end of everything that it started.
-#
-# It runs in a session of its own, so that all that it starts can be found and ended together. That
-# is not left to the program: what a shell starts in the background ignores SIGINT, and Dagster
-# makes SIGTERM do whatever SIGINT does, so that it ignored both; and a server that is stopped
-# between two of its children leaves the first behind.
-
+from typing import Any
 
 _STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _GRACE_SECONDS = 75.0  # Dagster gives each of its services a minute
@@ -114,16 +24,11 @@ _LEFTOVER_SECONDS = 10.0
 _LOOK_SECONDS = 0.1
 
 
-def serve(program: Sequence[str], *, folder: Path, environment: Mapping[str, str], form: str | None = None) -> int:
+def serve(program: Sequence[str], *, folder: Path, environment: Mapping[str, str]) -> int:
     """Run `program` in `folder` until it ends or this process is asked to stop, by SIGTERM, SIGINT, or SIGHUP; gives its exit
-    code, or 0 after being asked. Nothing that it started is left then. Who asks twice does not want to wait. `form`: how what it
-    prints is written (`logs`); None leaves it alone."""
-    pipe = None if form is None else subprocess.PIPE
+    code, or 0 after being asked. Nothing that it started is left then. Who asks twice does not want to wait."""
     with _heard() as asked:  # before anything is started: whoever asks from now on is answered
-        server = subprocess.Popen(  # noqa: S603  our own program
-            program, cwd=folder, env=environment, start_new_session=True, stdout=pipe, stderr=pipe
-        )
-        writers = _write_logs(server, form)
+        server = subprocess.Popen(program, cwd=folder, env=environment, start_new_session=True)  # noqa: S603  our own program
         try:
             while server.poll() is None and not asked:
                 time.sleep(_LOOK_SECONDS)
@@ -132,30 +37,7 @@ def serve(program: Sequence[str], *, folder: Path, environment: Mapping[str, str
                 _wait(server, asked, _GRACE_SECONDS)
         finally:
             _end_all(server, asked)
-            _end_logs(server, writers)
         return 0 if asked else server.returncode
-
-
-def _write_logs(server: subprocess.Popen[bytes], form: str | None) -> list[threading.Thread]:
-    """The threads that write anew what the server and all that it started print."""
-    if form is None or server.stdout is None or server.stderr is None:
-        return []
-    writers = [
-        threading.Thread(target=rewrite, args=(server.stdout,), kwargs={"form": form, "source": "stdout"}, daemon=True),
-        threading.Thread(target=rewrite, args=(server.stderr,), kwargs={"form": form, "source": "stderr"}, daemon=True),
-    ]
-    for writer in writers:
-        writer.start()
-    return writers
-
-
-def _end_logs(server: subprocess.Popen[bytes], writers: list[threading.Thread]) -> None:
-    """Everything that was printed is written; whoever still holds a stream, though the session is gone, is not waited for."""
-    for writer in writers:
-        writer.join(_LEFTOVER_SECONDS)
-    for stream, writer in zip((server.stdout, server.stderr), writers, strict=False):
-        if stream is not None and not writer.is_alive():
-            stream.close()
 
 
 @contextmanager

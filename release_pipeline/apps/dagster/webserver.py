@@ -35,7 +35,7 @@ from starlette.types import ASGIApp
 from release_pipeline.apps.dagster.door import LOGIN, ROLE, Door, Entrance, read_proxy
 from release_pipeline.apps.dagster.heartbeat import last_heartbeat
 from release_pipeline.apps.dagster.judge import LONGEST, Role
-from release_pipeline.apps.dagster.machines import Machines, read_token
+from release_pipeline.apps.dagster.machines import Machines
 from release_pipeline.apps.dagster.names import Stamps, reload_when_changed, stamp_files
 from release_pipeline.apps.door import Server, configure_server, local_addresses, opened_listener
 from release_pipeline.store.site import HOME, find_site
@@ -122,7 +122,7 @@ class _Context(WorkspaceProcessContext):
 
 def _machines(instance: dg.DagsterInstance) -> Machines:
     site = find_site(Path(os.environ[HOME]))
-    return Machines(site, token=read_token(site), heartbeat=lambda: last_heartbeat(instance))
+    return Machines(site, heartbeat=lambda: last_heartbeat(instance))
 
 
 def _build_server(opening: Opening, context: WorkspaceProcessContext, machines: Machines) -> Server:

@@ -18,8 +18,8 @@ from pathlib import Path
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.ledger.policies import read_caps
 from release_pipeline.operate.alerts.matters import Alert, Matter, Spending, View, find_matters, list_spending
-from release_pipeline.operate.alerts.outbox import Outbox, count_orphans, describe_unsent, folder_of, spool_of
-from release_pipeline.operate.alerts.settings import Rule, WebhookSettings, fill, is_open_road, read_alerts, read_lineage
+from release_pipeline.operate.alerts.outbox import Outbox, count_orphans, describe_unsent, folder_of
+from release_pipeline.operate.alerts.settings import Rule, WebhookSettings, fill, is_open_road, read_alerts
 from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import to_json
 from release_pipeline.store.files import locked, own_folder, write_private_json, write_text
@@ -175,31 +175,27 @@ def _note_head(folder: Path, events: tuple[Event, ...]) -> None:
         write_private_json(folder / HEAD, {"event": events[-1].number, "hash": events[-1].hash})
 
 
-# What `status` tells of alerts and lineage: what is wrong in site.yaml, what travels readable, and
+# What `status` tells of alerts: what is wrong in site.yaml, what travels readable, and
 # who takes nothing.
 
 
 def find_trouble(site: Site) -> Iterator[str]:
     """It in words, a sentence each; no address that may be a secret is in them."""
     try:
-        rules, lineage = read_alerts(site), read_lineage(site)
+        rules = read_alerts(site)
     except ReleasePipelineError as error:
         yield error.in_full
         return
     for rule in {rule.name: rule for rule in rules}.values():
         yield from describe_unsent(rule.channel.words, outbox_of(site, rule))
-    if left := count_orphans(site, {*(rule.name for rule in rules), spool_of(site).folder.name}):
+    if left := count_orphans(site, {rule.name for rule in rules}):
         yield f"{left} alerts wait for a channel that site.yaml named before: those who are named now were not told of them"
-    if lineage is not None:
-        yield from describe_unsent(lineage.words, spool_of(site))
     yield from find_warnings(site)
 
 
 def find_warnings(site: Site) -> Iterator[str]:
     """What travels readable, to another machine."""
-    lineage = read_lineage(site)
     hooks = [rule.channel for rule in read_alerts(site) if isinstance(rule.channel, WebhookSettings)]
-    hooks += [WebhookSettings(lineage.address)] if lineage is not None and lineage.folder is None else []
     for hook in dict.fromkeys(hooks):
         with suppress(ReleasePipelineError, ValueError):  # what the environment lacks is told when something is sent
             if is_open_road(fill(site, hook.address)):

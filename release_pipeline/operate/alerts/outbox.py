@@ -121,16 +121,3 @@ def describe_unsent(name: str, outbox: Outbox) -> Iterator[str]:
         yield f"{name}: {kept} not sent, tried since {failing.since}: {failing.words}"
     if refused := outbox.list_refused():
         yield f"{name}: {len(refused)} refused for good, in {refused[0].parent}"
-
-
-# Where lineage events wait until they are sent.
-
-
-def spool_of(site: Site) -> Outbox:
-    """The queue of a site's lineage."""
-    return Outbox(folder_of(site) / "lineage")
-
-
-def keep_event(site: Site, event: Mapping[str, Any]) -> None:
-    """Keep an event until it is sent."""
-    spool_of(site).put(event, name=f"{event['run']['runId']}-{event['eventType']}")

@@ -6,42 +6,63 @@ Imported only when something is sent: httpx takes long to load.
 from __future__ import annotations
 
 import hashlib
-import json
+import logging
 import smtplib
 import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from email.message import EmailMessage
 from email.utils import formatdate
 from functools import cache
 from http import HTTPStatus
-from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+import httpx
+
+from release_pipeline import __version__
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.operate.alerts.look import look, outbox_of
 from release_pipeline.operate.alerts.matters import Alert, read_alert
-from release_pipeline.operate.alerts.outbox import Deliver, NotSent, Outbox, spool_of
+from release_pipeline.operate.alerts.outbox import Deliver, NotSent, Outbox
 from release_pipeline.operate.alerts.settings import (
     EmailSettings,
-    LineageSettings,
     Rule,
     WebhookSettings,
     fill,
     read_alerts,
-    read_lineage,
 )
 from release_pipeline.policy.documents import to_json
-from release_pipeline.store.files import write_text
+from release_pipeline.store.environment import LOCAL
 from release_pipeline.store.site import Site
-from release_pipeline.targets.http import FAULTS, name_fault, open_client
 
-Made = TypeVar("Made")
+FAULTS = (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError)  # of a request that got no whole answer
+for _name in ("httpx", *(f"httpcore.{part}" for part in ("connection", "http11", "proxy"))):
+    logging.getLogger(_name).addFilter(lambda _: False)  # they log addresses and headers, which may hold a secret
 WAIT_SECONDS = 10.0  # for each step of a connection
 _WEB = ("http", "https")
 _REFUSED = (400, 413, 422)  # of a document that was read, and is not wanted as it is
+
+
+def open_client(address: str) -> httpx.Client:
+    """A client for an address; it follows no redirection, or a token would go along.
+
+    It asks by the proxy of the environment, except on this machine: a proxy's own `localhost` is another machine. It trusts the
+    certificates that this machine trusts."""
+    parts = urlsplit(address)
+    # By http there is no TLS: the context that trusts nobody is made at once.
+    trusted = ssl.create_default_context() if parts.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    headers = {"User-Agent": f"release-pipeline/{__version__}", "Accept-Encoding": "identity"}
+    return httpx.Client(timeout=WAIT_SECONDS, headers=headers, verify=trusted, trust_env=parts.hostname not in LOCAL)
+
+
+def name_fault(error: BaseException) -> str:
+    """The kind of what went wrong, without its message, which may have an address."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, OSError):
+        cause = cause.__cause__ or cause.__context__
+    return type(cause or error).__name__
 
 
 class Channel(Protocol):
@@ -105,19 +126,8 @@ class Mail:
 
 def open_channel(site: Site, rule: Rule) -> Channel:
     """The channel of a rule, with what the environment has of it; raises `NotSent` where that lacks something."""
-    said = rule.channel
-    return _filled(lambda: _open(site, said))
-
-
-def open_address(site: Site, address: str) -> Callable[[Mapping[str, Any]], None]:
-    """What posts documents to an address; raises `NotSent` likewise."""
-    filled = _filled(lambda: fill(site, address))
-    return lambda document: post(filled, document)
-
-
-def _filled(read: Callable[[], Made]) -> Made:
     try:
-        return read()
+        return _open(site, rule.channel)
     except ReleasePipelineError as error:
         raise NotSent(f"{error.what} {error.remedy}") from None
 
@@ -143,7 +153,7 @@ def post(address: str, document: Mapping[str, Any]) -> None:
         if parts.scheme not in _WEB or not parts.hostname:
             raise NotSent("what it names is no address that begins with https://.")
         with (
-            open_client(address, timeout=WAIT_SECONDS) as client,
+            open_client(address) as client,
             client.stream("POST", address, json=document) as reply,  # the answer's body is not read
         ):
             status = reply.status_code
@@ -159,11 +169,11 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-# Sending what waits in the queues of a site: alerts by their channels, lineage to where it goes.
+# Sending what waits in the queues of a site: alerts by their channels.
 # What is not taken stays where it is, in order, and is tried again at the next look.
 
 
-NOBODY = "nothing is told: site.yaml has neither 'alerts' nor 'lineage'"
+NOBODY = "nothing is told: site.yaml has no 'alerts'"
 LONGEST_SECONDS = 30.0  # of one look, all channels together: after that the next one goes on
 
 
@@ -188,9 +198,6 @@ def tell(site: Site, *, longest: float = LONGEST_SECONDS) -> list[Sent]:
     rules = list({rule.name: rule for rule in read_alerts(site)}.values())
     rules.sort(key=lambda rule: outbox_of(site, rule).failing is not None)  # who took nothing last time keeps nobody waiting
     done = [_send(rule.channel.words, outbox_of(site, rule), _alerts_to(site, rule), end) for rule in rules]
-    lineage = read_lineage(site)
-    if lineage is not None:
-        done.append(_send(lineage.words, spool_of(site), _lineage_to(site, lineage), end))
     if trouble is not None:
         raise trouble
     return done
@@ -216,21 +223,3 @@ def _alerts_to(site: Site, rule: Rule) -> Deliver:
         opened().send(read_alert(document))
 
     return deliver
-
-
-def _lineage_to(site: Site, lineage: LineageSettings) -> Deliver:
-    folder = lineage.folder
-    if folder is not None:
-        return lambda document: _keep(folder, document)
-    opened = cache(lambda: open_address(site, lineage.address))
-    return lambda document: opened()(document)
-
-
-def _keep(folder: Path, document: Mapping[str, Any]) -> None:
-    """The event as a file of a folder, whose name sorts by its time; sent once more it is the same file."""
-    name = f"{document['eventTime'].replace(':', '')}-{document['run']['runId']}-{document['eventType']}.json"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_text(folder / name, json.dumps(document) + "\n")
-    except (OSError, ReleasePipelineError) as error:
-        raise NotSent(f"the folder cannot be written to ({type(error).__name__}).") from None

@@ -1,4 +1,4 @@
-"""What site.yaml says of who is told what: `alerts`, and where lineage goes. No password stands there: ${NAME} is taken from the
+"""What site.yaml says of who is told what: `alerts`. No password stands there: ${NAME} is taken from the
 environment when something is sent, and whatever comes from there, or may be a secret, is never shown."""
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, cast
 from urllib.parse import urlsplit
 
@@ -27,13 +26,10 @@ _LAST_PORT = 65535
 _RULE = "As in {on: [blocked], webhook: '${ALERTS_URL}'}."
 
 
-def _is_web(address: str) -> bool:
-    return address.startswith(("http://", "https://")) or _NAME.match(address) is not None
-
-
 def _check_address(address: str) -> str:
     """The address of a web hook; a message does not repeat it, for it may be a secret."""
-    if not _is_web(address) or any(letter.isspace() for letter in address):
+    is_web = address.startswith(("http://", "https://")) or _NAME.match(address) is not None
+    if not is_web or any(letter.isspace() for letter in address):
         raise wrong("this is no address.", "It begins with https:// or is ${NAME}, which is taken from the environment.")
     try:
         parts = urlsplit(_NAME.sub("name", address))
@@ -164,46 +160,6 @@ class Rule(Settings):
         return kind in self.on and share == (self.share if kind == "cap" else None)
 
 
-class _Lineage(Settings):
-    """What stands under `lineage`."""
-
-    mapping: ClassVar[tuple[str, str]] = ("this is no mapping.", "As in {openlineage: '${OPENLINEAGE_URL}'}.")
-
-    openlineage: Annotated[
-        StrictStr,
-        meets(lambda text: text.strip() != ""),
-        AfterValidator(lambda text: _check_address(text) if "://" in text or _is_web(text) else text),
-        Say("openlineage is a text.", "It is an address, or a folder."),
-    ]
-    namespace: Annotated[StrictStr, meets(lambda text: text.strip() != ""), Say("namespace is a text.")] = ""
-
-    @classmethod
-    def find_faults(cls, said: Mapping[str, Any], context: Any) -> Iterator[Problem]:
-        """A folder in which somebody else than who reads lineage would find it, or the queue itself."""
-        site: Site = context
-        address = said.get("openlineage")
-        folder = _find_folder(site, address) if isinstance(address, str) and address.strip() else None
-        parents = () if folder is None else (folder, *folder.parents)
-        if site.releases.resolve() in parents:
-            yield ("openlineage",), "this folder is published.", "Name another: lineage is not for the public."
-        elif any(own.resolve() in parents for own in (site.vault, site.dagster_home, site.home / "policies")):
-            yield ("openlineage",), "this folder is the site's own.", "Name another."
-
-
-@dataclass(frozen=True, slots=True)
-class LineageSettings:
-    """Where OpenLineage events go: an address, or a folder; and the namespace of jobs and tables."""
-
-    address: str
-    namespace: str
-    folder: Path | None = None
-
-    @property
-    def words(self) -> str:
-        """It for a person."""
-        return "lineage to a folder" if self.folder else f"lineage to {WebhookSettings(self.address).words}"
-
-
 _RULES: TypeAdapter[tuple[Rule, ...]] = TypeAdapter(
     Annotated[
         tuple[Rule, ...],
@@ -212,24 +168,11 @@ _RULES: TypeAdapter[tuple[Rule, ...]] = TypeAdapter(
         Say("this is no list of who is told what.", "As in: - {on: [blocked], webhook: '${ALERTS_URL}'}."),
     ]
 )
-_LINEAGE: TypeAdapter[_Lineage] = TypeAdapter(_Lineage)
 
 
 def read_alerts(site: Site) -> tuple[Rule, ...]:
     """The rules of a site; none where site.yaml has none. Refuses what it does not mean, with every fault and its place."""
     return site.read_section("alerts", _RULES) or ()
-
-
-def read_lineage(site: Site) -> LineageSettings | None:
-    """Where the lineage of a site goes, if site.yaml says so."""
-    said: _Lineage | None = site.read_section("lineage", _LINEAGE, site)
-    if said is None:
-        return None
-    return LineageSettings(said.openlineage, said.namespace or site.home.name, _find_folder(site, said.openlineage))
-
-
-def _find_folder(site: Site, address: str) -> Path | None:
-    return None if _is_web(address) else (site.home / address).resolve()
 
 
 def fill(site: Site, text: str) -> str:

@@ -62,19 +62,10 @@ _OF_ATTACKS = Option(
 )
 
 
-def find_secret_in_address(place: str) -> str | None:
-    """What an address of an object store may not have: a person's name or password, options (a signature is one), or another
-    address that it is read through."""
-    _, is_address, rest = place.partition("://")
-    if is_address and ("@" in rest.partition("/")[0] or "?" in rest or "#" in rest or "::" in place):
-        return "an address of an object store has no user, password, options or further addresses"
-    return None
-
-
 class Source(Frozen):
     """Where the confidential table is, and the column (compared as text) that tells releases apart.
 
-    `path` names a file, here or in an object store, a folder with Parquet files, or with `table` a DuckDB file; `postgres` an
+    `path` names a file, a folder with Parquet files, or with `table` a DuckDB file; `postgres` an
     address, with `table` or `query`; `spark` a table or view of the catalogue of the server that the site names. ${NAME} in path
     or address is taken from the environment when the source is read, so that no password stands in a policy.
     """
@@ -96,10 +87,8 @@ class Source(Frozen):
             raise ValueError("a postgres source needs its table")
         if self.query is not None and (self.postgres is None or self.table is not None):
             raise ValueError("a query is asked of a postgres address, and takes the place of a table")
-        if self.path is not None and "://" in self.path and self.table is not None:
-            raise ValueError("a table is of a DuckDB file, which is no object of a store")
-        if self.path is not None and (secret := find_secret_in_address(self.path)) is not None:
-            raise ValueError(secret)
+        if self.path is not None and "://" in self.path:
+            raise ValueError("a path names a file or folder of this machine, and no address")
         return self
 
     @property

@@ -137,10 +137,3 @@ def test_a_run_of_one_release_defines_its_own_policy_alone(home: Path) -> None:
     alone = build_defs(home, only="census-once").resolve_all_asset_keys()
     assert {key.path[-2] for key in alone if key.path[-1] in STAGES} == {"census_once"}
     assert set(alone) < set(build_defs(home).resolve_all_asset_keys())
-
-
-def test_where_its_source_is_an_asset_all_policies_are_defined(home: Path, tmp_path: Path) -> None:
-    site = shutil.copytree(home, tmp_path / "site")
-    (site / "site.yaml").write_text("upstream: {census-once: warehouse/people}\n")
-    alone = build_defs(site, only="census-once").resolve_all_asset_keys()
-    assert set(alone) == set(build_defs(site).resolve_all_asset_keys())

@@ -22,8 +22,7 @@ def policy_of(source: str) -> Policy:
         ("{path: people.csv, query: SELECT 1}", "a query is asked of a postgres address"),
         ('{postgres: "${A}", query: "SELECT 1; DROP TABLE people"}', "one statement without any semicolon"),
         ('{postgres: "${A}", query: "DELETE FROM people"}', "begin with SELECT, WITH or VALUES"),
-        ("{path: 's3://bucket/people.duckdb', table: people}", "no object of a store"),
-        ("{path: 's3://ana@bucket/people.csv'}", "no user, password, options or further addresses"),
+        ("{path: 's3://ana@bucket/people.csv'}", "a file or folder of this machine, and no address"),
         ("{table: people}", "a source has a path, a postgres address or a spark table, one of them"),
         ("{spark: people, path: people.csv}", "a source has a path, a postgres address or a spark table, one of them"),
         ("{spark: people, table: people}", "a spark source names its table alone"),
@@ -42,4 +41,4 @@ def test_the_words_have_the_query_in_one_line_and_never_the_address() -> None:
     assert source.words == "Postgres query SELECT * FROM people WHERE wave = 2"
     assert Source(postgres="postgresql://ana@db.example.org/people", table="a.b").words == "Postgres table a.b"
     assert Source(spark="office.survey.people").words == "Spark table office.survey.people"
-    assert Source(path="s3://bucket/people.csv").words == "s3://bucket/people.csv"
+    assert Source(path="people.csv").words == "people.csv"

@@ -16,16 +16,16 @@ from release_pipeline.verifier.report import Report
 
 RELEASE = ReleaseId("people", "1")
 HASH, NOTED = "a" * 64, "2026-11-01T10:00:00+00:00"
-OPEN = TargetSettings("open", "to", "../public")
-MOVED = TargetSettings("open", "to", "../elsewhere")
+OPEN = TargetSettings("open", "../public")
+MOVED = TargetSettings("open", "../elsewhere")
 PLACE = {"target": "open", "via": "to", "address": "../public", "package_hash": HASH}
 BEGUN = ("delivering", PLACE)
-DONE = ("delivered", {**PLACE, "where": "there", "deposit": "7"})
+DONE = ("delivered", {**PLACE, "where": "there"})
 
 
-def recalled(state: str, undone: str = "") -> tuple[str, dict[str, Any]]:
+def recalled(state: str) -> tuple[str, dict[str, Any]]:
     """The event of a recall."""
-    return "recalled", {**PLACE, "state": state, "put": [], "removed": [], "undone": undone}
+    return "recalled", {**PLACE, "state": state, "put": [], "removed": []}
 
 
 def tell(*happened: tuple[str, dict[str, Any]]) -> list[Event]:
@@ -41,7 +41,7 @@ def tell(*happened: tuple[str, dict[str, Any]]) -> list[Event]:
         ("published", [BEGUN, DONE], [OPEN], []),
         ("published", [BEGUN, DONE], [], []),
         ("published", [BEGUN, DONE], [MOVED], ["people/1/r1: not delivered to open (../elsewhere)"]),
-        ("published", [], [TargetSettings("open", "to", "x", frozenset({"others"}))], []),
+        ("published", [], [TargetSettings("open", "x", frozenset({"others"}))], []),
         ("superseded", [], [OPEN], ["people/1/r1: not delivered to open (../public)"]),
         ("superseded", [BEGUN], [], []),
         ("superseded", [BEGUN, DONE], [OPEN], ["people/1/r1: open (../public) is not told yet that it was superseded"]),

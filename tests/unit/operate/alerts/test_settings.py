@@ -1,4 +1,4 @@
-"""What site.yaml says of alerts and lineage: what is refused, and that nothing secret is shown."""
+"""What site.yaml says of alerts: what is refused, and that nothing secret is shown."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.errors import PolicyInvalid, ReleasePipelineError
+from release_pipeline.errors import PolicyInvalid
 from release_pipeline.operate.alerts.look import find_trouble
-from release_pipeline.operate.alerts.settings import EmailSettings, WebhookSettings, read_alerts, read_lineage
+from release_pipeline.operate.alerts.settings import EmailSettings, WebhookSettings, read_alerts
 from release_pipeline.store.site import Site
 
 SECRET = "kanarie-4711"  # noqa: S105  in addresses and in the environment
@@ -39,7 +39,6 @@ def test_rules_are_read(tmp_path: Path) -> None:
     assert [first.wants("cap", 80), first.wants("cap", None), first.wants("late", None), second.wants("late", None)] == [
         *(True, False, False, True)
     ]
-    assert read_lineage(site) is None
 
 
 @pytest.mark.parametrize(
@@ -113,34 +112,3 @@ def test_what_travels_readable_is_warned_about(tmp_path: Path, address: str, war
     assert bool(found) == warned
     assert SECRET not in "".join(found)
     assert all("Use https" in words for words in found)
-
-
-@pytest.mark.parametrize(
-    ("said", "words"),
-    [
-        *(("'here'", "no mapping"), ("{}", "'openlineage' is missing"), ("{openlineage: [a]}", "openlineage is a text")),
-        *(("{openlineage: a, spacename: b}", "is not known here"), ("{openlineage: a, namespace: ''}", "namespace is a text")),
-        *(("{openlineage: releases}", "published"), ("{openlineage: releases/x}", "published")),
-        *(
-            ("{openlineage: 'ftp://a.org'}", "this is no address"),
-            (f"{{openlineage: 'https://u:{SECRET}@a.org'}}", "name or password"),
-        ),
-    ],
-)
-def test_lineage_that_means_nothing_is_refused(tmp_path: Path, said: str, words: str) -> None:
-    site = site_of(tmp_path, f"lineage: {said}\n")
-    with pytest.raises(ReleasePipelineError) as refused:
-        assert read_lineage(site) or site.officer
-    assert words in refused.value.in_full
-
-
-def test_lineage_goes_to_a_folder_or_an_address(tmp_path: Path) -> None:
-    """A folder is the site's; the namespace is the name of the site unless another one is said."""
-    site = site_of(tmp_path, "lineage: {openlineage: '../lineage', namespace: office}\n")
-    lineage = read_lineage(site)
-    assert lineage is not None
-    assert (lineage.folder, lineage.namespace) == (tmp_path.parent / "lineage", "office")
-    (tmp_path / "site.yaml").write_text("lineage: {openlineage: '${WHERE}'}\n")
-    lineage = read_lineage(site)
-    assert lineage is not None
-    assert (lineage.folder, lineage.namespace, lineage.words) == (None, tmp_path.name, "lineage to webhook ${WHERE}")
