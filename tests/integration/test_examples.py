@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
-import numpy as np
 import pytest
 
 from release_pipeline.apps.cli import main
