@@ -192,10 +192,6 @@ class Facts:
         """The columns whose entries are nobody's, whether of numbers or of listed values."""
         return tuple(name for name, column in self.columns.items() if column.done == SYNTHESISE)
 
-    def is_made(self, name: str) -> bool:
-        """Whether a column is made of other published ones."""
-        return name in self.columns and self.columns[name].made is not None
-
     def is_exact(self, name: str) -> bool:
         """Whether a column has no noise: one that was released as it is, or is made of such alone."""
         column = self.columns.get(name)
