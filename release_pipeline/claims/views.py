@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.claims.promises import Both, Codes, count_learnt
+from release_pipeline.claims.tables import Pair
 from release_pipeline.claims.trials import Counted, Ints, Noiseless, Seen, derive_secret, read_records, say_nothing
 from release_pipeline.masking import BLOCKS, CELLS, PAIRS, find_strategy
 from release_pipeline.masking.whole_table import read_measured
@@ -284,16 +285,7 @@ Shown: TypeAlias = dict[str, npt.NDArray[Any]]
 _FAMILY = WholeTableFamily(WholeTableOptions)
 
 
-@dataclass(frozen=True, slots=True)
-class WholePair:
-    """Two tables that differ in one person's records. `words`: how."""
-
-    words: str
-    one: pa.Table
-    other: pa.Table
-
-
-def make_whole_pairs(policy: Policy) -> list[WholePair]:
+def make_whole_pairs(policy: Policy) -> list[Pair]:
     """Neighbours that differ in all columns at once: the one ends of them against the others."""
     declared, people = declare_columns(policy.columns), policy.records_per_person
     last = {name: column.width + column.labels for name, column in declared.items()}
@@ -313,7 +305,7 @@ def make_whole_pairs(policy: Policy) -> list[WholePair]:
     )
     tables["one loses all values"] = even, zeros, last
     return [
-        WholePair(words, _spell(policy, others, first, people), _spell(policy, others, to, people))
+        Pair(words, _spell(policy, others, first, people), _spell(policy, others, to, people), people)
         for words, (others, first, to) in tables.items()
     ]
 
@@ -326,13 +318,13 @@ def _spell(policy: Policy, others: Mapping[str, IntArray], first: Mapping[str, i
     return pa.table(columns)
 
 
-def show_whole(policy: Policy, pair: WholePair, *, draws: int, purpose: str) -> tuple[Shown, Shown]:
+def show_whole(policy: Policy, pair: Pair, *, draws: int, purpose: str) -> tuple[Shown, Shown]:
     """What each draw shows, of either table, by the way of looking."""
     first, second = (_show(policy, pair, side, draws=draws, purpose=purpose) for side in range(2))
     return first, second
 
 
-def _show(policy: Policy, pair: WholePair, side: int, *, draws: int, purpose: str) -> Shown:
+def _show(policy: Policy, pair: Pair, side: int, *, draws: int, purpose: str) -> Shown:
     names, strategy = list(declare_columns(policy.columns)), find_strategy(policy)
     design = _FAMILY.declare(policy, pair.one.num_rows)
     exact = [{name: _entries(policy, name, table) for name in names} for table in (pair.one, pair.other)]
