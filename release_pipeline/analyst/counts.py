@@ -24,7 +24,7 @@ from release_pipeline.analyst.laws import bound_gaussian, bound_weighted, check_
 from release_pipeline.analyst.means import Interval
 from release_pipeline.errors import InvalidArgument, WrongUsage
 from release_pipeline.mechanisms.basis.grid import FloatArray, Grid, IntArray
-from release_pipeline.mechanisms.by_value.noise_laws import GaussianNoise, LaplaceNoise
+from release_pipeline.mechanisms.by_value.noise_laws import LaplaceNoise
 from release_pipeline.mechanisms.catalogue import METHODS
 from release_pipeline.mechanisms.whole_table.design import SummedNoise
 from release_pipeline.sentences import ANALYST, KIT
@@ -288,13 +288,9 @@ def read_law(laws: set[str]) -> tuple[int | None, Fraction | None, int]:
     if len(laws) != 1:
         raise ValueError("no counts of one law")
     sums = SummedNoise.read(laws.pop())
-    match sums.noise:
-        case LaplaceNoise(scale):
-            return scale, None, sums.terms
-        case GaussianNoise(variance):
-            return None, variance, sums.terms
-        case _:
-            raise ValueError("no law of noise")
+    if isinstance(sums.noise, LaplaceNoise):
+        return sums.noise.scale, None, sums.terms
+    return None, sums.noise.variance, sums.terms
 
 
 def read_own_law(laws: set[str]) -> tuple[int | None, Fraction | None]:

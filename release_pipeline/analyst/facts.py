@@ -54,9 +54,8 @@ class MadeFacts:
 @dataclass(frozen=True)
 class ColumnFacts:
     """One released column. `grid` and `epsilon` (of one record) are None where it has no domain or no noise. `atoms`: values that
-    consistency did not move, as texts; `centre` and `tail`: of a column that was counted by value, where its cells are finest,
-    and whether its tail was proved or trusted. `clock`: of dates and times, which the grid counts in whole units from the first
-    of the domain; `atoms` and `centre` are in its words. `made`: of a recomputed one, how. `label` and `labels`: what it and its
+    consistency did not move, as texts. `clock`: of dates and times, which the grid counts in whole units from the first
+    of the domain; `atoms` are in its words. `made`: of a recomputed one, how. `label` and `labels`: what it and its
     entries are called, as the steward says."""
 
     name: str
@@ -65,7 +64,6 @@ class ColumnFacts:
     grid: Grid | None = None
     epsilon: Epsilon | None = None
     atoms: tuple[str, ...] = ()
-    centre: str | None = None
     rho: Epsilon | None = None
     clock: Clock | None = None
     made: MadeFacts | None = None
@@ -126,22 +124,12 @@ class TableFacts:
 
 
 @dataclass(frozen=True)
-class SwapFacts:
-    """That the values of `columns` changed places inside blocks of at least so many `records` with the same entries in the
-    columns `within`."""
-
-    records: int
-    within: tuple[str, ...]
-    columns: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Facts:
     """One release: its method and options, how many records went in and came out, and its columns. `on_grid`: every masked value
     is a point of its column's grid; where values were moved into their domain, they were rounded to it too.
     `delta`: that of its epsilon, under zcdp. `tables`: those beside the rows. `total`: what the whole release loses of one
     record, epsilon or, with a delta, rho; None where the card does not say. `has_impossible`: the policy says what
-    cannot occur, which decides where cells end. `swap`: how values changed places, where they did."""
+    cannot occur, which decides where cells end. `is_swapped`: values changed places."""
 
     method: str
     scope: str
@@ -157,7 +145,7 @@ class Facts:
     tables: tuple[TableFacts, ...] = ()
     total: Epsilon | None = None
     has_impossible: bool = False
-    swap: SwapFacts | None = None
+    is_swapped: bool = False
 
     @property
     def by_rho(self) -> bool:
@@ -188,11 +176,6 @@ class Facts:
         return max(self.rows_in // (self.k or 1), 1)
 
     @property
-    def has_reasons(self) -> bool:
-        """Whether records may have no value in a column, which another one gives reasons for."""
-        return any(column.done == MISSING for column in self.columns.values())
-
-    @property
     def masked(self) -> tuple[str, ...]:
         """The columns that the method masked."""
         return tuple(
@@ -208,10 +191,6 @@ class Facts:
     def synthetic(self) -> tuple[str, ...]:
         """The columns whose entries are nobody's, whether of numbers or of listed values."""
         return tuple(name for name, column in self.columns.items() if column.done == SYNTHESISE)
-
-    def is_made(self, name: str) -> bool:
-        """Whether a column is made of other published ones."""
-        return name in self.columns and self.columns[name].made is not None
 
     def is_exact(self, name: str) -> bool:
         """Whether a column has no noise: one that was released as it is, or is made of such alone."""
@@ -267,16 +246,12 @@ def read_facts(card: Mapping[str, Any]) -> Facts:
             tables=tuple(map(_read_table, card.get("tables", ()))),
             total=_read_total(card["claim"].get("epsilon", {}), persons),
             has_impossible=bool(card.get("cannot_occur")),
-            swap=None if (swap := card.get("swap")) is None else _read_swap(swap),
+            is_swapped=card.get("swap") is not None,
         )
     except InvalidArgument:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, ZeroDivisionError):
         raise InvalidArgument("the privacy card lacks facts that every card has.", remedy="Take it from the package.") from None
-
-
-def _read_swap(swap: Mapping[str, Any]) -> SwapFacts:
-    return SwapFacts(int(swap["records"]), tuple(map(str, swap["within"])), tuple(map(str, swap["columns"])))
 
 
 def _read_total(epsilon: Mapping[str, Any], persons: int) -> Epsilon | None:
@@ -337,7 +312,6 @@ def _read_column(column: Mapping[str, Any], persons: int) -> ColumnFacts:
         grid=grid,
         epsilon=epsilon,
         atoms=atoms,
-        centre=None if column.get("centre") is None else str(column["centre"]),
         rho=rho,
         values=tuple(map(str, column.get("values", ()))) if column["done"] == SYNTHESISE else (),
         clock=clock,

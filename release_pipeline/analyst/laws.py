@@ -30,7 +30,6 @@ from release_pipeline.sentences import ANALYST, KIT
 
 Kind: TypeAlias = Literal["exact", "drawn", "bound", "counts", "no noise", "none"]
 LEAST_DRAWS = 50  # from which on the sum of draws that were moved back is taken as normal; shown by simulation
-LEAST_ROWS = 100  # from which on what the corrected slopes estimate of the confidential table is known well enough
 
 
 @dataclass(frozen=True)
@@ -87,12 +86,6 @@ def variance_of(scale: int) -> float:
     return 0.5 / math.sinh(0.5 / scale) ** 2
 
 
-def fourth_cumulant_of(scale: int) -> float:
-    """sigma^2 + 3 sigma^4: the logarithm of the moment generating function is -ln(1 - sigma^2 (cosh s - 1))."""
-    square = variance_of(scale)
-    return square + 3 * square * square
-
-
 def overshoot_of(scale: int) -> tuple[float, float]:
     """Mean and variance of how far a discrete Laplace number lies beyond a point on its way out, given that it got there: the
     geometric tail has no memory, so both are those of P[G = g] = (1 - q) q^g with q = exp(-1/t), wherever the point is."""
@@ -125,20 +118,6 @@ def decline_method(facts: Facts) -> str:
 def decline_release(facts: Facts) -> str:
     """Why nothing can be said of any masked column's mean; empty where something can."""
     return decline_rows(facts) or decline_method(facts) or facts.spec.kit.means
-
-
-def decline_simulation(facts: Facts) -> str:
-    """Why a release like this one cannot be made again; empty where it can."""
-    if facts.in_parts:
-        return ANALYST("decline.unknown_parts")
-    if facts.has_reasons:
-        return ANALYST("decline.reasons")
-    return decline_method(facts) or facts.spec.kit.simulation
-
-
-def advise(facts: Facts) -> str:
-    """What helps where the kit declines: to simulate, unless it would decline that too."""
-    return ANALYST("advice.ask") if decline_simulation(facts) else ANALYST("advice.simulate")
 
 
 def law_of(facts: Facts, name: str) -> Law:
@@ -213,8 +192,6 @@ def explain_kit(facts: Facts) -> Iterator[str]:
     if not decline_method(facts) and facts.spec.family == "by-value":
         yield KIT("kit.counts_in_parts") if facts.in_parts else KIT("kit.counts")
         yield KIT("kit.no_slopes", why=decline_slope(facts))
-        if not facts.in_parts:
-            yield KIT("kit.simulate")
         return
     if not decline_method(facts) and facts.spec.family == "whole-table":
         yield KIT("kit.synthetic")
@@ -228,6 +205,7 @@ def explain_kit(facts: Facts) -> Iterator[str]:
         return
     if not facts.spec.is_noisy:
         yield KIT("kit.exact")
+        yield KIT("kit.no_slopes", why=decline_slope(facts))
         return
     if not facts.rule.is_public or (facts.clamped and facts.consistency != "none"):
         yield KIT("kit.mean_by_bound")
@@ -240,20 +218,12 @@ def explain_kit(facts: Facts) -> Iterator[str]:
     moved = [name for name in facts.masked if decline_moved(facts, name)]
     if moved:
         yield KIT("kit.moved", names=join_names(moved), why=decline_moved(facts, moved[0]))
-    why = decline_slope(facts)
-    yield KIT("kit.no_slopes", why=why) if why else KIT("kit.slopes")
-    yield KIT("kit.simulate")
+    yield KIT("kit.no_slopes", why=decline_slope(facts))
 
 
 def decline_slope(facts: Facts) -> str:
-    """Why links between columns cannot be corrected; empty where they can: where every record has public noise of its own, and
-    stayed where that put it."""
-    why = decline_method(facts) or (KIT("decline.swapped") if facts.swap is not None else facts.spec.kit.slopes)
-    if why:
-        return why
-    if facts.clamped:
-        return KIT("decline.ends")
-    return KIT("decline.few_rows", least=LEAST_ROWS) if facts.rows_out < LEAST_ROWS else ""
+    """Why released rows do not show how columns go together."""
+    return decline_method(facts) or (KIT("decline.swapped") if facts.is_swapped else facts.spec.kit.slopes)
 
 
 def declared(column: ColumnFacts) -> tuple[Grid, Epsilon]:
@@ -279,7 +249,7 @@ def reach_of(facts: Facts, name: str) -> Reach:
     sums = facts.spec.sums or PLAIN
     bounds = facts.rule.bound_all(sums, k=facts.k or 1, sizes=facts.sizes, width=grid.width, epsilon=epsilon)
     if bounds is None:
-        raise NoHonestAnswer(KIT("decline.rounding"), where=name, remedy=ANALYST("advice.simulate"))
+        raise NoHonestAnswer(KIT("decline.rounding"), where=name, remedy=ANALYST("advice.ask"))
     return Reach(facts.draws, bounds.scale, bounds.total, bounds.root, sums.bias * grid.width, facts.rule.is_public)
 
 

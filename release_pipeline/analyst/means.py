@@ -20,7 +20,6 @@ from release_pipeline.analyst.facts import Facts, MadeFacts, NoHonestAnswer
 from release_pipeline.analyst.laws import (
     LEAST_DRAWS,
     Reach,
-    advise,
     bound_equal_magnitudes,
     bound_magnitudes,
     bound_sum,
@@ -48,9 +47,7 @@ IntervalKind: TypeAlias = Literal["law", "bound", "exact", "rerun"]
 class Interval:
     """An estimate (NaN where there is none) with an interval. `kind`: `law` where the noise's own law gives it, so that it covers
     the truth in a share `level` of releases; `bound` where it covers it in that share or more, whatever the confidential data;
-    `exact` without noise; `rerun` where running the method again on released rows gives it, which is measured and not proved.
-    Where the kit declines some releases after a look at them (slopes, correlations), the promise is about all releases: at most
-    a share 1 - `level` of them has an interval that misses, which among those answered can be a larger one."""
+    `exact` without noise; `rerun` where running the method again on released rows gives it, which is measured and not proved."""
 
     estimate: float
     low: float
@@ -120,7 +117,7 @@ def estimate_mean(facts: Facts, name: str, values: FloatArray, level: float) -> 
     column = facts.masked_column(name)
     why = why or decline_moved(facts, name)
     if why:
-        raise NoHonestAnswer(f"no mean: {why}", where=name, remedy=advise(facts))
+        raise NoHonestAnswer(f"no mean: {why}", where=name, remedy=ANALYST("advice.ask"))
     _check_rows(facts, name, values)
     centre = float(np.mean(values))
     if not facts.spec.is_noisy and column.clock is not None:
@@ -139,7 +136,7 @@ def state_mean(facts: Facts, name: str, values: FloatArray, level: float) -> Int
     check_level(level)
     why = decline_rows(facts)
     if why:
-        raise NoHonestAnswer(f"no mean: {why}", where=name, remedy=advise(facts))
+        raise NoHonestAnswer(f"no mean: {why}", where=name, remedy=ANALYST("advice.ask"))
     _check_rows(facts, name, values)
     centre = float(np.mean(values))
     return Interval(centre, centre, centre, level, "exact", "No noise: the plain mean of the released column is exact.")
@@ -239,7 +236,7 @@ def _around(centre: float, half: float, level: float, kind: Literal["law", "boun
         raise NoHonestAnswer(
             "no mean: the worst-case bound is wider than the declared domain, and would say nothing.",
             where=name,
-            remedy="Ask for a release with clamp: no, a larger epsilon or k; or simulate.",
+            remedy="Ask for a release with clamp: no, or a larger epsilon or k.",
         )
     words = (
         "From the exact law of the noise."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import json
 import os
 import re
@@ -36,7 +35,6 @@ from release_pipeline.analyst.means import (
     tell_moments,
 )
 from release_pipeline.analyst.rerun import USUAL_TIMES, Rerun, rerun
-from release_pipeline.analyst.slopes import estimate_correlation, estimate_slopes, is_exact, read_numbers
 from release_pipeline.analyst.tables import Table, find_table, read_tables
 from release_pipeline.errors import InvalidArgument, InvalidType, WrongUsage
 from release_pipeline.mechanisms.basis.dates import DATE, Clock
@@ -50,13 +48,11 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """The card's facts and the released columns. `exact`: columns that the analyst added herself, without noise. `counts`: the
-    noisy counts of columns that were counted by value; `tables`: those beside the rows, by name; `pairs`: the noisy counts of two
-    columns, where rows are synthetic."""
+    """The card's facts and the released columns. `counts`: the noisy counts of columns that were counted by value;
+    `tables`: those beside the rows, by name; `pairs`: the noisy counts of two columns, where rows are synthetic."""
 
     facts: Facts
     data: Arrays
-    exact: tuple[str, ...] = ()
     counts: Mapping[str, Counts] = field(default_factory=dict[str, Counts])
     tables: Mapping[str, Table] = field(default_factory=dict[str, Table])
     pairs: Mapping[tuple[str, str], Pair] = field(default_factory=dict[tuple[str, str], Pair])
@@ -75,8 +71,8 @@ class Release:
         check_name(column)
         if weights is not None:
             return state_weighted_mean(self.facts, column, *self._exact_pair(column, weights), level)
-        if column in self.data and is_exact(self.facts, column, self.exact):
-            return state_mean(self.facts, column, read_numbers(self.data, column, self.exact), level)
+        if column in self.data and self.facts.is_exact(column):
+            return state_mean(self.facts, column, read_numbers(self.data, column), level)
         if column in self.facts.columns and (made := self.facts.columns[column].made) is not None:
             return combine_means(self.facts, column, made, lambda part, at: self.mean(part, level=at), level)
         self.facts.masked_column(column)
@@ -150,38 +146,6 @@ class Release:
         """A table beside the rows, which answers counts, shares, sums and means by group."""
         return find_table(self.tables, self.facts, name)
 
-    def slope(self, y: str, on: Sequence[str], *, level: float = 0.95) -> dict[str, Interval]:
-        """The slopes of the least-squares line of `y` on the columns `on` in the confidential table; or `NoHonestAnswer`."""
-        given = cast(object, on)
-        names = [on] if isinstance(on, str) else list(on) if isinstance(given, Sequence | np.ndarray) else None
-        if names is None:
-            raise InvalidType("name the explanatory columns in a list.", where="on", remedy='Like ["age", "income"].')
-        for name in (y, *names):
-            check_name(name)
-        return estimate_slopes(self.facts, self.data, y, names, self.exact, level)
-
-    def correlation(self, x: str, y: str, *, level: float = 0.95) -> Interval:
-        """The correlation of two columns in the confidential table; or `NoHonestAnswer`."""
-        return estimate_correlation(self.facts, self.data, x, y, self.exact, level)
-
-    def with_exact(self, name: str, values: npt.ArrayLike) -> Release:
-        """This release with one more column, computed from columns that were released as they are, row by row: it has no
-        noise. Whole numbers, and yes and no (as 1 and 0), become floats."""
-        check_name(name)
-        added = _as_array(values, name)
-        if added.dtype.kind not in "biuf":
-            raise InvalidType(
-                "the column must have numbers, or yes and no.",
-                where=name,
-                remedy='Make a column of 0 and 1 for each category, like release.data["town"] == "A".',
-            )
-        if added.shape != (self.facts.rows_out,):
-            raise InvalidArgument("the column must have one value for each row.", where=name)
-        if name in self.data:
-            raise InvalidArgument("the release has a column of this name.", where=name)
-        added = read_numbers({name: added}, name, [name])
-        return dataclasses.replace(self, data={**self.data, name: added}, exact=(*self.exact, name))
-
     def explain(self) -> tuple[str, ...]:
         """What the kit offers for this release, a sentence each."""
         return tuple(explain_kit(self.facts))
@@ -192,7 +156,7 @@ class Release:
         for name in (column, weights):
             if name not in self.data:
                 raise InvalidArgument("the data have no such column.", where=name)
-            if not is_exact(self.facts, name, self.exact):
+            if not self.facts.is_exact(name):
                 raise NoHonestAnswer(ANALYST("decline.weights"), where=name, remedy=ANALYST("advice.ask"))
         written = self.data[weights]
         is_text = written.dtype.kind == "U"  # a weight that is kept may be one, like 1.5
@@ -200,7 +164,7 @@ class Release:
             numbers = np.array([cell or "nan" for cell in written.tolist()] if is_text else written, dtype=np.float64)
         except ValueError:
             raise InvalidArgument("a cell of this column is not a number.", where=weights) from None
-        return read_numbers(self.data, column, self.exact), read_numbers({**self.data, weights: numbers}, weights, self.exact)
+        return read_numbers(self.data, column), read_numbers({weights: numbers}, weights)
 
     def _numbers(self, name: str) -> npt.NDArray[np.float64]:
         if name not in self.data:
@@ -211,6 +175,24 @@ class Release:
         """An answer in the words of its column."""
         clock = self.facts.columns[column].clock
         return interval if clock is None else tell_moments(interval, clock)
+
+
+def read_numbers(data: Arrays, name: str) -> npt.NDArray[np.float64]:
+    """A column without noise as finite numbers, yes and no as 1 and 0; or why it is none."""
+    values = np.asarray(data[name])
+    if values.dtype.kind not in "biuf":
+        raise InvalidArgument("this column is not one of numbers.", where=name)
+    numbers = values.astype(np.float64)
+    if np.isinf(numbers).any():
+        raise InvalidArgument("some of its numbers are infinite.", where=name, remedy="Give each row a number.")
+    if np.isnan(numbers).any():
+        why = (
+            "records without a value are not like the others"
+            if f"{name}_missing" in data
+            else "blank cells protect small groups and are not missing at random"
+        )
+        raise NoHonestAnswer(f"{why}: leaving their rows out would change what is estimated.", where=name)
+    return numbers
 
 
 def count_moments(values: object, clock: Clock, name: str) -> npt.NDArray[np.float64]:

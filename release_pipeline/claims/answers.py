@@ -19,8 +19,9 @@ import pyarrow as pa
 
 from release_pipeline.claims.tables import Pair, make_table
 from release_pipeline.claims.trials import Floats, Ints, derive_secret, read_records, say_nothing
-from release_pipeline.claims.views import DECIMALS
+from release_pipeline.claims.views import DECIMALS, compare_lists
 from release_pipeline.masking.tables import Located, draw_tables, locate_tables
+from release_pipeline.mechanisms.by_value.noise_laws import GaussianNoise, LaplaceNoise, Noise
 from release_pipeline.mechanisms.tables import CellNoise, sum_units
 from release_pipeline.policy import Policy
 from release_pipeline.policy.file.tables import Tabulation
@@ -28,7 +29,7 @@ from release_pipeline.policy.file.tables import Tabulation
 OTHERS, MOST_LABELS = 3, 20  # records of each value, who stay; and of so many values at the most
 MOST_LISTS = 6  # of which each two are compared for the same noise
 Cells = Mapping[tuple[str, int], Ints]  # by table, and level
-NO_NOISE = 1e-9
+NO_NOISE = Fraction(1, 10**18)  # a variance
 
 
 def make_answer_pairs(policy: Policy, names: Sequence[str]) -> list[Pair]:
@@ -129,14 +130,13 @@ def _look(known: Mapping[str, Tabulation], draws: Sequence[pa.Table], one: Cells
     laws = {(name, level): noise for name, table in known.items() for level, noise in enumerate(table.noise)}
     for draw, cells in enumerate(draws):
         noisy = dict(_split(cells, laws, "noisy"))
-        for place, law in laws.items():
-            ratio = _log_ratio(noisy[place] - one[place], noisy[place] - other[place], law)
-            figures["likelihood ratio of all cells"][draw] += ratio
-            figures[f"likelihood ratio of {place[0]}, level {place[1]}"][draw] += ratio
+        lists = {place: compare_lists(_noise_of(law), noisy[place], one[place], other[place]) for place, law in laws.items()}
+        for place, found in lists.items():
+            figures["likelihood ratio of all cells"][draw] += found.log_ratio
+            figures[f"likelihood ratio of {place[0]}, level {place[1]}"][draw] += found.log_ratio
         for first, second in combinations(list(laws)[:MOST_LISTS], 2):
             words = f"the same noise in {first[0]}, level {first[1]}, and {second[0]}, level {second[1]}"
-            apart = [_likeness(noisy, exact, first, second, laws) for exact in (one, other)]
-            figures[words][draw] += apart[0] - apart[1]
+            figures[words][draw] += lists[first].likeness(lists[second])
         values.append(np.concatenate([part for _, part in _split(cells, laws, "value")]))
     rounded = {words: figure.round(DECIMALS) for words, figure in figures.items()}
     return {**rounded, "values that add up": np.array(values), "their sum": np.array([part.sum() for part in values])}
@@ -150,20 +150,11 @@ def _split(cells: pa.Table, places: Mapping[tuple[str, int], CellNoise], column:
         yield (name, level), numbers[(names == name) & (levels == level)]
 
 
-def _log_ratio(one: Ints, other: Ints, law: CellNoise) -> float:
-    """How much likelier these cells are of the other table, in nats."""
-    if law.law == "Laplace":
-        return float((np.abs(one) - np.abs(other)).sum() / max(float(law.amount), NO_NOISE))
-    return float((one.astype(np.float64) ** 2 - other.astype(np.float64) ** 2).sum() / max(2 * float(law.amount), NO_NOISE))
-
-
-def _likeness(
-    noisy: Cells, exact: Cells, first: tuple[str, int], second: tuple[str, int], laws: Mapping[tuple[str, int], CellNoise]
-) -> float:
-    """How much the noise of two lists is apart, lane by lane, each as a share of its scale."""
-    lanes = min(len(noisy[first]), len(noisy[second]))
-    scaled = [(noisy[place] - exact[place])[:lanes] / max(laws[place].spread ** 0.5, NO_NOISE) for place in (first, second)]
-    return float(np.abs(scaled[0] - scaled[1]).sum())
+def _noise_of(law: CellNoise) -> Noise:
+    """The noise of cells; where they have none, so little that any difference shows."""
+    if law.law == "Laplace" and law.amount:
+        return LaplaceNoise(int(law.amount))
+    return GaussianNoise(law.amount or NO_NOISE)
 
 
 def _count(known: Mapping[str, Tabulation], policy: Policy, table: pa.Table) -> dict[tuple[str, int], Ints]:

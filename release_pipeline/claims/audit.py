@@ -22,7 +22,6 @@ from release_pipeline.claims.tables import ClassTable, Pair, make_classes, make_
 from release_pipeline.claims.trials import Floats, Ints, Noiseless, count_both, describe_noiseless, release_both, release_one
 from release_pipeline.claims.views import (
     Look,
-    WholePair,
     look_at_centroid,
     look_at_list,
     look_at_lists,
@@ -126,9 +125,7 @@ def _attack_pairs(policy: Policy, promise: Promise, effort: Effort) -> Finding:
     return _tell_apart(promise, pairs, watches, explored, proved)
 
 
-def _tell_apart(
-    promise: Promise, pairs: Sequence[Pair | WholePair], watches: Sequence[Watch], explored: int, proved: int
-) -> Finding:
+def _tell_apart(promise: Promise, pairs: Sequence[Pair], watches: Sequence[Watch], explored: int, proved: int) -> Finding:
     """What is proved by the pair that some draws tell apart best."""
 
     def explore(number: int) -> float:
@@ -214,7 +211,7 @@ def _watch_answers(policy: Policy, pair: Pair, names: Sequence[str], draws: int,
     return _number(*show_answers(policy, names, pair, draws=draws, purpose=purpose), draws)
 
 
-def _watch_whole(policy: Policy, pair: WholePair, draws: int, purpose: str) -> dict[str, Both]:
+def _watch_whole(policy: Policy, pair: Pair, draws: int, purpose: str) -> dict[str, Both]:
     """Of all noisy counts of a whole table: what rows are made of."""
     return _number(*show_whole(policy, pair, draws=draws, purpose=purpose), draws)
 

@@ -19,11 +19,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.claims.promises import Both, Codes, count_learnt
+from release_pipeline.claims.tables import Pair
 from release_pipeline.claims.trials import Counted, Ints, Noiseless, Seen, derive_secret, read_records, say_nothing
 from release_pipeline.masking import BLOCKS, CELLS, PAIRS, find_strategy
 from release_pipeline.masking.whole_table import read_measured
 from release_pipeline.mechanisms.basis.grid import IntArray
-from release_pipeline.mechanisms.by_value import Stage
 from release_pipeline.mechanisms.by_value.noise_laws import Noise
 from release_pipeline.mechanisms.whole_table import Measured
 from release_pipeline.policy import Policy
@@ -201,32 +201,31 @@ Units: TypeAlias = Mapping[str, Ints]  # a table's numbers in grid units, by col
 
 
 @dataclass(frozen=True, slots=True)
-class _List:
-    """The noisy counts of one stage, and how far they are from the exact ones of either table."""
+class NoisyList:
+    """Noisy counts or sums of one list, and how far they are from the exact ones of either table."""
 
-    stage: Stage
+    noise: Noise
     one: Floats
     other: Floats
 
-    @classmethod
-    def of(cls, stage: Stage, one: Ints, other: Ints) -> _List:
-        """For the numbers of both tables."""
-        counts = stage.counts.astype(np.float64)
-        return cls(stage, counts - _count(one, stage.edges), counts - _count(other, stage.edges))
-
     @property
     def log_ratio(self) -> float:
-        """How much likelier these counts are of the other table, in nats; (|y - c_one| - |y - c_other|) / t, added up, where the
+        """How much likelier these numbers are of the other table, in nats; (|y - c_one| - |y - c_other|) / t, added up, where the
         noise is Laplace's."""
-        return float(self.stage.noise.log_ratio(self.other, self.one).sum())
+        return float(self.noise.log_ratio(self.other, self.one).sum())
 
-    def likeness(self, second: _List) -> float:
+    def likeness(self, second: NoisyList) -> float:
         """How much more this list and a second one have the same noise, lane by lane, if both are of the other table. Lanes in
         which the tables do not differ cancel; noise that is drawn twice shows in the others."""
         lanes = min(len(self.one), len(second.one))
-        mine, its = self.stage.noise.spread, second.stage.noise.spread
+        mine, its = self.noise.spread, second.noise.spread
         apart = [np.abs(a[:lanes] / mine - b[:lanes] / its) for a, b in ((self.one, second.one), (self.other, second.other))]
         return float((apart[0] - apart[1]).sum())
+
+
+def compare_lists(noise: Noise, counts: Ints, one: Ints, other: Ints) -> NoisyList:
+    """Noisy counts beside the exact ones of either table."""
+    return NoisyList(noise, counts - one.astype(np.float64), counts - other.astype(np.float64))
 
 
 def show_counts(draws: Sequence[Mapping[str, Counted]], one: Units, other: Units) -> dict[str, npt.NDArray[Any]]:
@@ -234,24 +233,28 @@ def show_counts(draws: Sequence[Mapping[str, Counted]], one: Units, other: Units
     figures: dict[str, Floats] = defaultdict(lambda: np.zeros(len(draws)))
     cells = np.zeros((len(draws), 2), dtype=np.int64)
     for draw, counted in enumerate(draws):
-        lists = {
-            (name, part, number): _List.of(stage, one[name][rows], other[name][rows])
+        stages_of = {
+            (name, part, number): (stage, rows)
             for name in one
             for part, (stages, rows) in enumerate(zip(counted[name].stages, counted[name].rows, strict=True))
             for number, stage in enumerate(stages, 1)
+        }
+        lists = {
+            key: compare_lists(stage.noise, stage.counts, *(_count(units[key[0]][rows], stage.edges) for units in (one, other)))
+            for key, (stage, rows) in stages_of.items()
         }
         for (_, _, number), found in lists.items():
             figures["likelihood ratio of all counts"][draw] += found.log_ratio
             figures[f"likelihood ratio of stage {number}"][draw] += found.log_ratio
         for words, first, second in _pair_lists(lists):
             figures[f"the same noise in {words}"][draw] += first.likeness(second)
-        edges = [found.stage.edges for found in lists.values()]
+        edges = [stage.edges for stage, _ in stages_of.values()]
         cells[draw] = zlib.crc32(np.concatenate(edges).tobytes()), sum(map(len, edges))
     rounded = {words: figure.round(DECIMALS) for words, figure in figures.items()}
     return {"which cells were counted": cells[:, 0], "how many cells were counted": cells[:, 1], **rounded}
 
 
-def _pair_lists(lists: Mapping[tuple[str, int, int], _List]) -> Iterator[tuple[str, _List, _List]]:
+def _pair_lists(lists: Mapping[tuple[str, int, int], NoisyList]) -> Iterator[tuple[str, NoisyList, NoisyList]]:
     """Lists whose noise must not be the same: of two stages, of two columns, of two parts."""
     for (first, one), (second, other) in combinations(lists.items(), 2):
         differs = [a != b for a, b in zip(first, second, strict=True)]
@@ -282,16 +285,7 @@ Shown: TypeAlias = dict[str, npt.NDArray[Any]]
 _FAMILY = WholeTableFamily(WholeTableOptions)
 
 
-@dataclass(frozen=True, slots=True)
-class WholePair:
-    """Two tables that differ in one person's records. `words`: how."""
-
-    words: str
-    one: pa.Table
-    other: pa.Table
-
-
-def make_whole_pairs(policy: Policy) -> list[WholePair]:
+def make_whole_pairs(policy: Policy) -> list[Pair]:
     """Neighbours that differ in all columns at once: the one ends of them against the others."""
     declared, people = declare_columns(policy.columns), policy.records_per_person
     last = {name: column.width + column.labels for name, column in declared.items()}
@@ -311,7 +305,7 @@ def make_whole_pairs(policy: Policy) -> list[WholePair]:
     )
     tables["one loses all values"] = even, zeros, last
     return [
-        WholePair(words, _spell(policy, others, first, people), _spell(policy, others, to, people))
+        Pair(words, _spell(policy, others, first, people), _spell(policy, others, to, people), people)
         for words, (others, first, to) in tables.items()
     ]
 
@@ -324,34 +318,13 @@ def _spell(policy: Policy, others: Mapping[str, IntArray], first: Mapping[str, i
     return pa.table(columns)
 
 
-@dataclass(frozen=True, slots=True)
-class _ListTables:
-    """The noisy counts of a column or of a pair, and how far they are from the exact ones of either table."""
-
-    noise: Noise
-    one: Floats
-    other: Floats
-
-    @property
-    def log_ratio(self) -> float:
-        """How much likelier these counts are of the other table, in nats."""
-        return float(self.noise.log_ratio(self.other, self.one).sum())
-
-    def likeness(self, second: _ListTables) -> float:
-        """How much more this list and a second one have the same noise, lane by lane, if both are of the other table."""
-        lanes = min(len(self.one), len(second.one))
-        mine, its = self.noise.spread, second.noise.spread
-        apart = [np.abs(a[:lanes] / mine - b[:lanes] / its) for a, b in ((self.one, second.one), (self.other, second.other))]
-        return float((apart[0] - apart[1]).sum())
-
-
-def show_whole(policy: Policy, pair: WholePair, *, draws: int, purpose: str) -> tuple[Shown, Shown]:
+def show_whole(policy: Policy, pair: Pair, *, draws: int, purpose: str) -> tuple[Shown, Shown]:
     """What each draw shows, of either table, by the way of looking."""
     first, second = (_show(policy, pair, side, draws=draws, purpose=purpose) for side in range(2))
     return first, second
 
 
-def _show(policy: Policy, pair: WholePair, side: int, *, draws: int, purpose: str) -> Shown:
+def _show(policy: Policy, pair: Pair, side: int, *, draws: int, purpose: str) -> Shown:
     names, strategy = list(declare_columns(policy.columns)), find_strategy(policy)
     design = _FAMILY.declare(policy, pair.one.num_rows)
     exact = [{name: _entries(policy, name, table) for name in names} for table in (pair.one, pair.other)]
@@ -383,21 +356,21 @@ def _show(policy: Policy, pair: WholePair, side: int, *, draws: int, purpose: st
     return shown
 
 
-def _list_all(names: list[str], measured: Measured, exact: list[dict[str, IntArray]]) -> Iterator[tuple[str, _ListTables]]:
+def _list_all(names: list[str], measured: Measured, exact: list[dict[str, IntArray]]) -> Iterator[tuple[str, NoisyList]]:
     """The counts of every column, and of every pair, or of the columns that were counted together: pairs are sums of these."""
     groups: list[list[IntArray]] = []
     for place, name in enumerate(names):
         cell = [measured.cells[place].find(entries[name]) for entries in exact]
         groups.append([measured.groups[place][found] for found in cell])
-        yield name, _compare(measured.design.margins, measured.margins[place], cell)
+        yield name, _compare_codes(measured.design.margins, measured.margins[place], cell)
     for columns, own in measured.tables.items():
         both = [np.ravel_multi_index([groups[column][side] for column in columns], own.counts.shape) for side in range(2)]
-        yield " with ".join(names[column] for column in columns), _compare(own.noise, own.counts.ravel(), both)
+        yield " with ".join(names[column] for column in columns), _compare_codes(own.noise, own.counts.ravel(), both)
 
 
-def _compare(noise: Noise, counts: IntArray, codes: list[IntArray]) -> _ListTables:
-    one, other = (counts - np.bincount(found, minlength=len(counts)).astype(np.float64) for found in codes)
-    return _ListTables(noise, one, other)
+def _compare_codes(noise: Noise, counts: IntArray, codes: Sequence[IntArray]) -> NoisyList:
+    one, other = (np.bincount(found, minlength=len(counts)) for found in codes)
+    return compare_lists(noise, counts, one, other)
 
 
 def _entries(policy: Policy, name: str, table: pa.Table) -> IntArray:

@@ -48,7 +48,7 @@ ALONE: dict[str, set[str]] = {  # what imports less than it might: it runs alone
     "analyst": {"errors", "sentences", "__init__", "mechanisms"},
 }
 OUTSIDE: dict[str, set[str]] = {  # third-party modules each folder may import
-    "mechanisms": {"numpy", "scipy", "numba", "cryptography"},
+    "mechanisms": {"numpy", "scipy", "cryptography"},
     "analyst": {"numpy", "scipy"},
     "policy": {"numpy", "pydantic", "pydantic_core", "yaml"},
     "rows": {"numpy", "pyarrow", "great_expectations", "pandas"},

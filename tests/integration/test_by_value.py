@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from release_pipeline.analyst import NoHonestAnswer, read_release, simulate
+from release_pipeline.analyst import read_release
 from release_pipeline.formats.package import COUNTS_FILE
 from release_pipeline.masking.by_value import read_stages
 from release_pipeline.mechanisms.noise import SECRET_BYTES
@@ -140,10 +140,7 @@ def test_a_package_has_its_counts_and_answers_from_them(tmp_path: Path, keys: Ma
     mean = release.mean("income", level=SURE)
     assert mean.low <= numbers.mean() <= mean.high
     assert release.noise_of("income").kind == "counts"
-    with pytest.raises(NoHonestAnswer, match="ranks alone"):
-        release.slope("rent", ["income"])
-    again = simulate({"income": numbers, "rent": np.round(numbers / 10)}, release, secret=SECRET)
-    assert set(again.data) == {"income", "rent"}
+    assert "ranks alone" in " ".join(release.explain())
     assert not find_canaries(read_blobs(package), ["canary-remark", "name0007"])
 
     dossier = write_dossier(tiny.site, RELEASE, tmp_path / "dossier.zip")

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
-import numpy as np
 import pytest
 
 from release_pipeline.apps.cli import main
@@ -226,11 +225,9 @@ def test_an_analysts_questions(packages: Path, monkeypatch: pytest.MonkeyPatch) 
     """docs/analyst.md, top to bottom in one program; what is an interval there lies where the confidential table has its figure,
     nearly always."""
     monkeypatch.chdir(packages)
-    rows = make_state_rows()
-    made_up = {name: np.array([float(row[name]) for row in rows]) for name in ("income", "rent", "age")}
-    names: dict[str, Any] = {"my_made_up_table": made_up}
+    names: dict[str, Any] = {}
     blocks = PYTHON.findall((ROOT / "docs" / "analyst.md").read_text(encoding="utf-8"))
-    assert len(blocks) == 4
+    assert len(blocks) == 2
     answers: list[Any] = []
     for block in blocks:
         for statement in ast.parse(block).body:
@@ -240,6 +237,3 @@ def test_an_analysts_questions(packages: Path, monkeypatch: pytest.MonkeyPatch) 
                 exec(compile(ast.Module([statement], []), "analyst.md", "exec"), names)  # noqa: S102
     assert len(answers) >= 12
     assert all(str(answer).strip() for answer in answers)
-    assert isinstance(names["again"], type(names["release"]))  # a release that was simulated
-    assert len(names["means"]) == 200
-    assert np.std(names["means"]) > 0

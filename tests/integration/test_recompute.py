@@ -162,11 +162,7 @@ def test_the_kit_puts_means_together_of_those_of_the_parts(package: Path) -> Non
     assert release.mean("back").width > total.width  # of a difference of a sum: each part is asked at a higher level
     with pytest.raises(Exception, match="has no law of its own"):
         release.noise_of("total")
-    for ask in (
-        lambda: release.mean("level"),
-        lambda: release.slope("odd", ["total"]),
-        lambda: release.correlation("odd", "total"),
-    ):
+    for ask in (lambda: release.mean("level"),):
         with pytest.raises(Exception, match=r"has no law of its own|does not follow from their means"):
             ask()
     assert "total, level, back: made of the other columns." in " ".join(release.explain())

@@ -307,8 +307,6 @@ def test_a_package_is_one_claim_and_answers_from_its_counts(package: tuple[TinyS
         assert mean.low <= truth <= mean.high
     assert release.noise_of("rent").kind == "counts"
     assert "(share, share_of, quantile, mean)" in " ".join(release.explain())
-    with pytest.raises(NoHonestAnswer, match="synthetic"):
-        release.slope("rent", ["income"])
     with pytest.raises(NoHonestAnswer, match="no mean"):
         release.pair("income", "town").means()
     with pytest.raises(InvalidArgument, match="no record can have this value"):

@@ -18,7 +18,7 @@ LATE = (  # what is loaded when it is needed first: once, here
 )
 
 for module in pkgutil.walk_packages(release_pipeline.__path__, "release_pipeline."):
-    if not re.search(r"\.(dagster_app|__main__)\b|_kernel$|\.compiling$", module.name):
+    if not re.search(r"\.(dagster_app|__main__)\b", module.name):
         import_module(module.name)
 for name in LATE:
     import_module(name)

@@ -6,14 +6,12 @@ import random
 from fractions import Fraction
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 from release_pipeline.errors import InvalidArgument, InvalidType
 from release_pipeline.mechanisms import mondrian
-from release_pipeline.mechanisms.clusters import cut_kernel
 from release_pipeline.mechanisms.clusters.cuts import cut_classes
 from release_pipeline.mechanisms.clusters.hierarchy import Hierarchy
 from tests.oracles import plain_cuts as plain
@@ -125,15 +123,3 @@ def test_refusals(changed: dict[str, Any], error: type[Exception], words: str) -
     arguments: dict[str, Any] = {"matrix": [[1], [2], [3], [4]], "k": 1, **changed}
     with pytest.raises(error, match=words):
         cut_classes(**arguments)
-
-
-@numba.njit
-def _share(low: int, high: int, least: int, most: int, kind: int, word: Any) -> float:
-    return cut_kernel._share(low, high, least, most, kind, word)
-
-
-@numba.njit
-def _is_wider(
-    one: int, other: int, share: Any, low: Any, high: Any, least: Any, most: Any, kinds: Any, limbs: Any, word: Any
-) -> bool:
-    return cut_kernel._is_wider(one, other, share, low, high, least, most, kinds, limbs, word)

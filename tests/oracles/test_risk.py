@@ -42,7 +42,7 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 def in_many_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks and lists so short that every table has several."""
     monkeypatch.setattr(module, "_BLOCK", 7)
-    monkeypatch.setattr(module, "_AT_ONCE", 3)
+    monkeypatch.setattr(module, "_DISTANCES", 300)
     monkeypatch.setattr(module, "_MEMBERS", 5)
 
 

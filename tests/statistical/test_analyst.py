@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from release_pipeline.analyst import Facts, Interval, NoHonestAnswer, Release, simulate
+from release_pipeline.analyst import Facts, Interval, Release
 from release_pipeline.analyst.facts import ColumnFacts
 from release_pipeline.mechanisms import Epsilon, Grid
+from tests.unit.analyst.releasing import release_like
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]
 
@@ -62,7 +63,7 @@ def on_grid(census: Columns, facts: Facts, name: str) -> Floats:
 def release_often(census: Columns, facts: Facts, ask: Callable[[Release], Any], releases: int = RELEASES) -> list[Any]:
     """What `ask` gets from so many releases of the same table, each with a secret of its own."""
     table: Table = {name: census[name][0] for name in facts.columns}
-    return [ask(simulate(table, facts, secret=number.to_bytes(32, "big"))) for number in range(releases)]
+    return [ask(release_like(table, facts, secret=number.to_bytes(32, "big"))) for number in range(releases)]
 
 
 def coverage(intervals: Sequence[Interval], truth: float) -> float:
@@ -74,15 +75,6 @@ def naive_mean(release: Release, name: str) -> Interval:
     values = release.data[name]
     centre, half = float(values.mean()), 1.96 * float(values.std(ddof=1)) / math.sqrt(len(values))
     return Interval(centre, centre - half, centre + half, 0.95, "law", "")
-
-
-def naive_slope(release: Release, y: str, x: str) -> Interval:
-    """Ordinary least squares as every program prints it."""
-    a, b = (release.data[name] - release.data[name].mean() for name in (x, y))
-    slope = float(a @ b / (a @ a))
-    rest = b - slope * a
-    half = 1.96 * math.sqrt(float(rest @ rest) / (len(a) - 2) / float(a @ a))
-    return Interval(slope, slope - half, slope + half, 0.95, "law", "")
 
 
 def shares(census: Columns, facts: Facts, name: str) -> tuple[float, float, float]:
@@ -135,19 +127,6 @@ def test_means_under_idp_with_their_bound(
     assert ratio <= at_most
 
 
-@pytest.mark.parametrize(("y", "x", "epsilon"), [("FEDTAX", "AGI", "20"), ("FICA", "AGI", "10")])
-def test_slopes_and_correlations_under_unclamped_laplace(census: Columns, y: str, x: str, epsilon: str) -> None:
-    """93 to 97%, where ordinary least squares never covers: its slope is drawn to a fraction of the true one."""
-    facts = make_facts(census, "laplace", epsilon, [x, y])
-    a, b = (on_grid(census, facts, name) for name in (x, y))
-    slope, correlation = float(np.polyfit(a, b, 1)[0]), float(np.corrcoef(a, b)[0, 1])
-    asked = release_often(census, facts, lambda r: (r.slope(y, [x])[x], r.correlation(x, y), naive_slope(r, y, x)))
-    assert LOW <= coverage([kit for kit, _, _ in asked], slope) <= HIGH
-    assert LOW <= coverage([kit for _, kit, _ in asked], correlation) <= HIGH
-    assert coverage([naive for _, _, naive in asked], slope) < 0.01
-    assert np.mean([kit.estimate for kit, _, _ in asked]) == pytest.approx(slope, rel=0.02)
-
-
 @pytest.mark.parametrize("factor", [0.7, 1.3])
 def test_scales_30_percent_off_are_told(census: Columns, factor: float) -> None:
     """Releases whose noise has the declared epsilon, read with facts that claim another one: coverage leaves 93 to 97% in every
@@ -166,13 +145,3 @@ def test_scales_30_percent_off_are_told(census: Columns, factor: float) -> None:
         truth = float(on_grid(census, facts, "AGI").mean())
         asked = release_often(census, facts, lambda release, facts=facts: wrong(facts, release).mean("AGI"), 500)
         assert not LOW <= coverage(asked, truth) <= HIGH
-    facts = make_facts(census, "laplace", "20", ["AGI", "FEDTAX"])
-    a, b = (on_grid(census, facts, name) for name in ("AGI", "FEDTAX"))
-
-    def ask(release: Release) -> Interval:
-        try:
-            return wrong(facts, release).slope("FEDTAX", ["AGI"])["AGI"]
-        except NoHonestAnswer:
-            return Interval(0.0, 0.0, 0.0, 0.95, "law", "")
-
-    assert not LOW <= coverage(release_often(census, facts, ask, 500), float(np.polyfit(a, b, 1)[0])) <= HIGH

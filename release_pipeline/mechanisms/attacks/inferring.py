@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from os import cpu_count
 from typing import Any
 
 import numpy as np
@@ -18,7 +16,6 @@ from release_pipeline.mechanisms.noise import NoiseStream
 from release_pipeline.mechanisms.risk.neighbours import MOST_AXES, ROUNDING, SLACK, Nearest, Neighbours, count_axes
 
 INFERRED = 500  # people attacked, at most, each once for every column, and as many in the control group
-_AT_ONCE = 32  # people that a thread takes together
 TOLERANCE = 0.05  # of the mean absolute deviation: a number is inferred if the guess is as near as this
 
 
@@ -66,8 +63,6 @@ def _count_axes(table: Attacked) -> int:
 def _infer_all(table: Attacked, people: People) -> Iterator[tuple[list[FloatArray], float]]:
     """What `infer_column` gives for each column, by all others, at a cost that grows with their number
     and not with its square."""
-    from release_pipeline.mechanisms.attacks.inferring_kernel import guess_all
-
     released = np.stack([column.released[people.left] for column in table.columns], dtype=np.float64)
     width = released.max(axis=1) - released.min(axis=1)
     is_number = np.array([column.is_numeric for column in table.columns])
@@ -78,22 +73,33 @@ def _infer_all(table: Attacked, people: People) -> Iterator[tuple[list[FloatArra
     truth = np.stack([column.of_people(who) for column in table.columns], axis=1, dtype=np.float64)
     if not (np.isfinite(scale).all() and np.isfinite(truth).all() and np.isfinite(width).all()):
         raise InvalidArgument("there are numbers whose distance is not finite.", where="the attacked columns")
-    chance = np.empty(truth.shape)
-
-    def guess_some(first: int) -> None:
-        some = slice(first, first + _AT_ONCE)
-        guess_all(released, scale, truth[some], tolerance, chance[some])
-
-    with ThreadPoolExecutor(cpu_count() or 1) as pool:
-        list(pool.map(guess_some, range(0, len(who), _AT_ONCE)))
+    chance = np.stack([_guess_of_person(released, scale, own, tolerance) for own in truth])
     for place, column in enumerate(table.columns):
         values, count = np.unique(column.released[people.left], return_counts=True)
         guess = _guess_best(values, count, tolerance[place], column.original)
         yield np.split(chance[:, place], [len(people.targets)]), guess
 
 
-def widen(tolerance: float, truth: Any) -> Any:
-    """A tolerance that lets pass what lies exactly at it, whatever rounding has done; the kernel compiles it, too."""
+def _guess_of_person(released: FloatArray, scale: FloatArray, truth: FloatArray, tolerance: FloatArray) -> FloatArray:
+    """For each column as the secret, the share of the rows nearest by all others that have the person's value right.
+
+    `released` has a row for each column and a column for each released row. `scale` is one over the range of a column of numbers,
+    0 for one without range, -1 for categories. All distances are added up once, and each secret's own is taken off.
+    """
+    apart = np.abs(released - truth[:, np.newaxis])
+    distance = np.where(scale[:, np.newaxis] < 0, apart != 0, apart * scale[:, np.newaxis])
+    total = distance.sum(axis=0)
+    rest = total - distance
+    nearest = rest.argmin(axis=1)
+    least = np.take_along_axis(rest, nearest[:, np.newaxis], axis=1)
+    rounding = ROUNDING * len(released) * np.maximum(total, total[nearest][:, np.newaxis])
+    near = rest <= least * (1 + SLACK) + rounding
+    right = near & (apart <= widen(tolerance, truth)[:, np.newaxis])
+    return right.sum(axis=1) / near.sum(axis=1)
+
+
+def widen(tolerance: Any, truth: Any) -> Any:
+    """A tolerance that lets pass what lies exactly at it, whatever rounding has done."""
     return tolerance * (1.0 + SLACK) + ROUNDING * (abs(truth) + tolerance)
 
 

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
@@ -25,41 +25,10 @@ LEAST_STRENGTH = 100  # records times epsilon that counts by value need: with fe
 _TRIED = 200  # scales that are tried for the first stage, where whole numbers waste some of the budget
 
 
-class Noise(Protocol):
-    """Noise of one scale on the counts of a stage. `spread`: the scale as the fit sees it, and `blunt`: how much of it, where its
-    likelihood is a parabola; `coarse`: how many such scales cells are made for."""
-
-    @property
-    def loss(self) -> Fraction:
-        """What a stage loses, in the unit of its budget."""
-        ...
-
-    @property
-    def spread(self) -> float: ...
-
-    @property
-    def magnitude(self) -> float:
-        """E|Z|, for people."""
-        ...
-
-    @property
-    def blunt(self) -> float: ...
-
-    @property
-    def coarse(self) -> float: ...
-
-    def draw(self, count: int, stream: NoiseStream) -> IntArray:
-        """So many, independent."""
-        ...
-
-    def log_ratio(self, residual: FloatArray, other: FloatArray) -> FloatArray:
-        """How much likelier the first residuals are than the others, in nats."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class LaplaceNoise:
-    """Discrete Laplace noise."""
+    """Discrete Laplace noise. `blunt`: how much of the spread the fit sees as a parabola; `coarse`: how many spreads cells are
+    made for."""
 
     scale: int
     blunt = 0.5
@@ -67,12 +36,12 @@ class LaplaceNoise:
 
     @property
     def loss(self) -> Fraction:
-        """2/t of epsilon."""
+        """What a stage loses: 2/t of epsilon."""
         return Fraction(2, self.scale)
 
     @property
     def spread(self) -> float:
-        """t."""
+        """The scale as the fit sees it: t."""
         return float(self.scale)
 
     @property
@@ -85,13 +54,13 @@ class LaplaceNoise:
         return discrete_laplace(np.full(count, self.scale, dtype=np.int64), stream)
 
     def log_ratio(self, residual: FloatArray, other: FloatArray) -> FloatArray:
-        """(|other| - |residual|) / t."""
+        """How much likelier the first residuals are than the others, in nats: (|other| - |residual|) / t."""
         return (np.abs(other) - np.abs(residual)) / self.scale
 
 
 @dataclass(frozen=True, slots=True)
 class GaussianNoise:
-    """Discrete Gaussian noise."""
+    """Discrete Gaussian noise; else like `LaplaceNoise`."""
 
     variance: Fraction
     blunt = 1.5  # with a parabola throughout, one count that nothing explains keeps the fit from ending
@@ -121,32 +90,18 @@ class GaussianNoise:
         return (other - residual) * (other + residual) / (2 * float(self.variance))
 
 
-class Budget(Protocol):
-    """What the stages of a column may lose together."""
-
-    @property
-    def strength(self) -> float:
-        """The epsilon under which counts would have noise like that of this budget."""
-        ...
-
-    def first(self) -> Noise:
-        """The noise of the first stage."""
-        ...
-
-    def after(self, lost: Fraction, share: Fraction) -> Noise:
-        """The noise of the next stage, for a share of what is left after so much was lost."""
-        ...
+Noise: TypeAlias = LaplaceNoise | GaussianNoise
 
 
 @dataclass(frozen=True, slots=True)
 class PureBudget:
-    """epsilon, exactly."""
+    """What the stages of a column may lose together: epsilon, exactly."""
 
     epsilon: Fraction
 
     @property
     def strength(self) -> float:
-        """epsilon."""
+        """The epsilon under which counts would have noise like that of this budget: epsilon itself."""
         return float(self.epsilon)
 
     def first(self) -> LaplaceNoise:
@@ -188,6 +143,9 @@ class RhoBudget:
         return GaussianNoise(1 / (share * (self.rho - lost)))
 
 
+Budget: TypeAlias = PureBudget | RhoBudget
+
+
 @lru_cache(maxsize=64)  # asked for with every simulated and every audited release
 def _first_scale(epsilon: Fraction) -> int:
     """That of the first stage."""
@@ -219,13 +177,7 @@ def name_noise(noise: Noise) -> str:
     >>> name_noise(LaplaceNoise(3)), name_noise(GaussianNoise(Fraction(5, 2)))
     ('Laplace 3', 'Gaussian 5/2')
     """
-    match noise:
-        case LaplaceNoise(scale):
-            return f"Laplace {scale}"
-        case GaussianNoise(variance):
-            return f"Gaussian {variance}"
-        case _:
-            raise InvalidArgument("nothing says how the noise of counts is named.", where="noise")
+    return f"Laplace {noise.scale}" if isinstance(noise, LaplaceNoise) else f"Gaussian {noise.variance}"
 
 
 def read_noise(words: str) -> Noise:

@@ -92,6 +92,7 @@ LAPLACE = MethodSpec(
     ),
     takes_k=False,
     on_grid="always",
+    kit=Kit(slopes="noise on every value draws links between columns towards 0, and the kit does not correct them."),
 )
 DP_UM = MethodSpec(
     name="dp-um",
@@ -230,7 +231,6 @@ _BY_ORDER = ListLoss(factor=None, words="clusters that one change may move", cou
 _TRIMMED = ListLoss(factor=lambda clusters: clusters, words=_BY_ORDER.words, counts=True)
 _ORDERS = ("corner", "hilbert")
 _GROUPED = "what grouping does to links between columns depends on the data."
-_LACKS = "the card lacks options of its method."
 STATISTICS: dict[str, tuple[Sums, Definition]] = {"plain": (PLAIN, DP), "trimmed": (TRIMMED, IDP)}
 
 
@@ -264,7 +264,6 @@ DP_MDAV = MethodSpec(
     kit=Kit(
         means="records share clusters of all columns together, and values were moved back into the domain after the noise.",
         slopes=_GROUPED,
-        simulation=_LACKS,
     ),
 )
 MDAV = MethodSpec(
@@ -312,7 +311,6 @@ K_EPSILON_METHOD = MethodSpec(
     kit=Kit(
         means="noise inside each class is as large as the class is wide, which is confidential.",
         slopes=_GROUPED,
-        simulation=_LACKS,
     ),
 )
 TOGETHER_METHODS = (DP_MDAV, MDAV, K_EPSILON_METHOD)
@@ -362,10 +360,7 @@ DP_TABLE = MethodSpec(
     ),
     takes_k=False,
     on_grid="always",
-    kit=Kit(
-        slopes=_SYNTHETIC,
-        simulation="a table of one's own would have to be counted anew: rerun does that with the released rows.",
-    ),
+    kit=Kit(slopes=_SYNTHETIC),
 )
 WHOLE_TABLE_METHODS = (DP_TABLE,)
 

@@ -72,11 +72,10 @@ class ClaimSpec:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kit:
     """Why the analyst's kit declines, each empty where it answers. `means`: of means, and whether there is a law of the noise;
-    `slopes`: of links between columns; `simulation`: of making a release like it."""
+    `slopes`: of links between columns."""
 
     means: str = ""
     slopes: str = ""
-    simulation: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

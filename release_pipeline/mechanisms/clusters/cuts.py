@@ -14,10 +14,9 @@ has an allowable cut in any column. Nothing depends on the order of the records.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
-from types import ModuleType
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +26,7 @@ from release_pipeline.mechanisms.basis.grid import IntArray, as_matrix
 from release_pipeline.mechanisms.clusters.hierarchy import Hierarchy, HierarchyLike
 from release_pipeline.mechanisms.clusters.rank import as_threshold
 
-_MAX_WHOLE = 2**53  # floats up to here that are whole are as good as integers
+Rows: TypeAlias = npt.NDArray[np.intp]
 
 
 class Cuts(NamedTuple):
@@ -66,42 +65,98 @@ def cut_classes(
 
     `matrix` has a row for each record and a column for each quasi-identifier: integers or finite floats (-0.0 is 0.0).
     `hierarchies` says which columns, by their place, hold value numbers of a hierarchy; its coarsest level must be one label.
-    Shares are compared exactly, floats included. The first call compiles for some seconds.
+    Shares are compared exactly, floats included.
     """
     k = as_threshold(k, "k")
     array = as_matrix(matrix)
     n, m = array.shape
     if n < k:
         raise InvalidArgument(f"{n:,} records cannot fill one class of {k:,}.", remedy="Lower k or publish more records.")
-    kernel = _load_kernel()
-
-    columns = np.empty((m, n), dtype=np.int64)
-    kinds, least, most = (np.zeros(m, dtype=np.int64) for _ in range(3))
-    trees = [np.empty((0, 0), dtype=np.int64) for _ in range(m)]
     declared = _as_hierarchies(hierarchies, m)
-    for place in range(m):
-        if place in declared:
-            columns[place], trees[place] = _in_tree_order(array[:, place], declared[place], place)
-            kinds[place], least[place], most[place] = kernel.LABELS, 0, trees[place].shape[1]
-        else:
-            columns[place], is_float = _in_order(array[:, place])
-            kinds[place] = kernel.FLOAT if is_float else kernel.WHOLE
-            least[place], most[place] = columns[place].min(), columns[place].max()
-
+    columns = [
+        _Labels(array[:, place], declared[place], place) if place in declared else _Numbers(array[:, place]) for place in range(m)
+    ]
     label = np.empty(n, dtype=np.int64)
-    level = np.empty((n // k, m), dtype=np.int64)
-    offset = np.cumsum([0, *(tree.size for tree in trees)])
-    flat = np.concatenate([tree.reshape(-1) for tree in trees])
-    classes = kernel.cut_kernel(columns, kinds, least, most, flat, offset, k, label, level)
-    return Cuts(label, level[:classes].copy())
+    level: list[list[int]] = []
+    pending: list[Rows] = [np.arange(n)]
+    while pending:
+        rows = pending.pop()
+        if parts := _cut(columns, rows, k):
+            pending += reversed(parts)  # so that classes are numbered from the lowest values to the highest
+            continue
+        label[rows] = len(level)
+        level.append([column.level(rows) for column in columns])
+    return Cuts(label, np.array(level, dtype=np.int64))
 
 
-@cache
-def _load_kernel() -> ModuleType:
-    """The compiled loops; nothing is compiled before a table is cut."""
-    from release_pipeline.mechanisms.clusters import cut_kernel
+def _cut(columns: Sequence[_Numbers | _Labels], rows: Rows, k: int) -> list[Rows]:
+    """The parts of a class by its first allowable cut; nothing where there is none."""
+    if len(rows) < 2 * k:
+        return []
+    shares = [column.share(rows) for column in columns]
+    for place in sorted(range(len(columns)), key=lambda place: -shares[place]):
+        side = columns[place].find_sides(rows, k) if shares[place] else None
+        if side is not None:
+            return [rows[side == number] for number in range(int(side.max()) + 1)]
+    return []
 
-    return cut_kernel
+
+class _Numbers:
+    """A column of numbers."""
+
+    def __init__(self, values: npt.NDArray[Any]) -> None:
+        self._values = values
+        self._width = _measure_range(values)
+
+    def level(self, _: Rows) -> int:
+        """None: there is no hierarchy."""
+        return -1
+
+    def share(self, rows: Rows) -> Fraction:
+        """The range in the class over that in the table, exactly; 0 where all values are equal."""
+        own = _measure_range(self._values[rows])
+        return own / self._width if own else own
+
+    def find_sides(self, rows: Rows, k: int) -> npt.NDArray[Any] | None:
+        """Of two, right before or right after the values that are equal to the median: whichever leaves the sides more alike."""
+        own, count = self._values[rows], len(rows)
+        median = np.partition(own, (count - 1) // 2)[(count - 1) // 2]
+        below, up_to = int(np.count_nonzero(own < median)), int(np.count_nonzero(own <= median))
+        allowed = [cut for cut in (below, up_to) if k <= cut <= count - k]
+        if not allowed:
+            return None
+        best = min(allowed, key=lambda cut: abs(count - 2 * cut))
+        return np.asarray(own >= median if best == below else own > median).astype(np.int64)
+
+
+class _Labels:
+    """A column of the values of a hierarchy."""
+
+    def __init__(self, values: npt.NDArray[Any], hierarchy: Hierarchy, place: int) -> None:
+        self._values, self._labels = _in_tree_order(values, hierarchy, place)
+
+    def level(self, rows: Rows) -> int:
+        """The finest level on which the class has one label."""
+        own = self._values[rows]
+        return int(np.argmax(self._labels[:, own.min()] == self._labels[:, own.max()]))
+
+    def share(self, rows: Rows) -> Fraction:
+        """The values under the label of the class over all; 0 where all records have one value."""
+        first, labels = int(self._values[rows].min()), self._labels[self.level(rows)]
+        if (self._values[rows] == first).all():
+            return Fraction(0)
+        return Fraction(int(np.count_nonzero(labels == labels[first])), len(labels))
+
+    def find_sides(self, rows: Rows, k: int) -> npt.NDArray[Any] | None:
+        """One for each label of the next level that occurs, if all of them are allowable."""
+        below = self._labels[self.level(rows) - 1][self._values[rows]]
+        _, side, count = np.unique(below, return_inverse=True, return_counts=True)
+        return None if count.min() < k else side
+
+
+def _measure_range(values: npt.NDArray[Any]) -> Fraction:
+    """The largest less the least, exactly."""
+    return Fraction(values.max().item()) - Fraction(values.min().item())
 
 
 def _as_hierarchies(hierarchies: Mapping[int, HierarchyLike] | None, m: int) -> dict[int, Hierarchy]:
@@ -118,22 +173,11 @@ def _as_hierarchies(hierarchies: Mapping[int, HierarchyLike] | None, m: int) -> 
     return declared
 
 
-def _in_order(column: npt.NDArray[Any]) -> tuple[IntArray, bool]:
-    """int64 that sort like the numbers, and whether they are floats in disguise rather than the numbers themselves."""
-    if column.dtype.kind != "f":
-        return column.astype(np.int64), False
-    floats = column.astype(np.float64) + 0.0  # so that -0.0 is 0.0
-    if bool(np.all(np.abs(floats) <= _MAX_WHOLE)) and bool(np.all(floats == np.trunc(floats))):
-        return floats.astype(np.int64), False
-    words = floats.view(np.int64)
-    return np.where(words < 0, words ^ np.int64(2**63 - 1), words), True
-
-
 def _in_tree_order(column: npt.NDArray[Any], hierarchy: Hierarchy, place: int) -> tuple[IntArray, IntArray]:
     """The values numbered so that those under one label are neighbours on every level, and the labels numbered likewise."""
-    numbers, is_float = _in_order(column)
-    if is_float or int(numbers.min()) < 0 or int(numbers.max()) >= len(hierarchy.values):
+    if (column != np.trunc(column)).any() or column.min() < 0 or column.max() >= len(hierarchy.values):
         raise InvalidArgument("there are numbers that the hierarchy does not know.", where=f"column {place}")
+    numbers = column.astype(np.int64)
     order = np.lexsort(hierarchy.codes)
     codes = hierarchy.codes[:, order]
     labels = np.zeros_like(codes)

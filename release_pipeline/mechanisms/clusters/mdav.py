@@ -10,16 +10,12 @@ by attribute, in order, in float64. The centroid is the exact sum of the z-score
 once (`math.fsum(z) / len(z)`): it depends neither on the order of the records nor on which were removed when, so that it can be
 kept up to date instead of being summed anew. Of equal distances the record with the lowest index is taken. Only the z-scores
 themselves are NumPy's (`x.mean(axis=0)` and `x.std(axis=0)`, row by row).
-
-`mdav_kernel` finds the same records by an index, compiled; without a compiler NumPy goes through all of them.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
-from types import ModuleType
 from typing import TypeAlias
 
 import numpy as np
@@ -32,7 +28,6 @@ from release_pipeline.mechanisms.noise import NoiseStream, shuffled_positions
 
 _CELL = 5_000  # records in a block, about: so few that their pairs cost little, so many that few clusters lie at an edge
 _CELL_CLUSTERS = 10  # a block has room for so many clusters of k at least
-_FEW = 10**8  # below so many n^2/k NumPy is done, in about two seconds, before the loops are compiled
 _LEAST = 2.0**-500  # the squares of smaller deviations lose bits
 _STEPS = 20  # how often progress is told
 
@@ -43,8 +38,7 @@ def mdav(matrix: npt.ArrayLike, k: int, *, blocks: str | None = None, progress: 
     """The cluster of each row, numbered from 0 in the order in which they were made: k to 2k-1 rows each.
 
     `matrix` has a row for each record and a column for each attribute: integers or finite floats. With k = 1 every row is a
-    cluster of its own. `progress` is told now and then how many rows are in clusters. The first call with many rows compiles for
-    some seconds.
+    cluster of its own. `progress` is told now and then how many rows are in clusters. The time grows with n^2 / k.
 
     `blocks="kd"` is for millions of rows. The table is first cut at medians, always across the column that is widest in its
     z-scores, into cells of about 5,000 rows (or 10k, if that is more), and each cell is clustered for itself: in proportion to n,
@@ -126,49 +120,28 @@ def _cells(z: FloatArray, about: int) -> Iterator[IntArray]:
 def _cluster(z: FloatArray, k: int, tell: _Progress) -> IntArray:
     """The cluster of each row of one cell."""
     label = np.full(len(z), -1, dtype=np.int64)
-    is_worth_it = len(z) >= 3 * k and (tell.n**2 > _FEW * k or _load_kernel.cache_info().currsize > 0)
-    kernel = _load_kernel() if is_worth_it else None
-    made = 0 if kernel is None else _peel(kernel, z, k, label, tell)
-    _cluster_rest(z, k, label, made, tell)
-    return label
-
-
-def _peel(kernel: ModuleType, z: FloatArray, k: int, label: IntArray, tell: _Progress) -> int:
-    """Fill `label` by the index until fewer than 3k rows have none; the number of clusters. A new index for every half."""
-    sums = kernel.sum_exactly(z)
-    made, left = 0, len(z)
-    while left >= 3 * k:
-        index, planted = kernel.plant(z, np.flatnonzero(label < 0)), left
-        while left >= 3 * k and 2 * left > planted:
-            made, after = kernel.peel(index, sums, z, k, label, made, left, max(planted // 2, left - tell.step))
-            tell.add(left - after)
-            left = after
-    return made
-
-
-def _cluster_rest(z: FloatArray, k: int, label: IntArray, made: int, tell: _Progress) -> None:
-    """Give a cluster to all rows that have none, the first one the number `made`: all of MDAV, pass by pass."""
-    rows = np.flatnonzero(label < 0)
-    left = z[rows]
-    sums = [_exact_sum(column) for column in left.T.tolist()]
+    rows, left = np.arange(len(z)), np.ascontiguousarray(z.T)  # a row of `left` for each attribute
+    sums = [_exact_sum(attribute) for attribute in left.tolist()]
+    made = 0
 
     def take(members: npt.NDArray[np.intp]) -> None:
         nonlocal rows, left, sums, made
         label[rows[members]] = made
         made += 1
-        sums = [_exact_sum([*parts, *gone]) for parts, gone in zip(sums, (-left[members]).T.tolist(), strict=True)]
-        rows, left = np.delete(rows, members), np.delete(left, members, axis=0)
+        sums = [_exact_sum([*parts, *gone]) for parts, gone in zip(sums, (-left[:, members]).tolist(), strict=True)]
+        rows, left = np.delete(rows, members), np.delete(left, members, axis=1)
         tell.add(len(members))
 
     while len(rows) >= 2 * k:
         both = len(rows) >= 3 * k
         r = int(_squares(left, [math.fsum(parts) / len(rows) for parts in sums]).argmax())
-        corner = left[r]
+        corner = left[:, r]
         take(_nearest(left, r, k))
         if both:
             take(_nearest(left, int(_squares(left, corner).argmax()), k))
     if len(rows):
         take(np.arange(len(rows)))
+    return label
 
 
 def _exact_sum(numbers: list[float]) -> list[float]:
@@ -180,35 +153,23 @@ def _exact_sum(numbers: list[float]) -> list[float]:
     return parts
 
 
-def _squares(z: FloatArray, point: Sequence[float] | FloatArray) -> FloatArray:
-    """The squared distance of each row from a point."""
-    total = np.zeros(len(z))
-    for column, coordinate in zip(z.T, point, strict=True):
-        difference = column - coordinate
-        total += difference * difference
+def _squares(left: FloatArray, point: Sequence[float] | FloatArray) -> FloatArray:
+    """The squared distance of each record (a column of `left`) from a point."""
+    total = np.zeros(left.shape[1])
+    for attribute, coordinate in zip(left, point, strict=True):
+        difference = attribute - coordinate
+        difference *= difference
+        total += difference
     return total
 
 
-def _nearest(z: FloatArray, centre: int, k: int) -> npt.NDArray[np.intp]:
-    """The row `centre` and the k-1 nearest to it."""
-    distance = _squares(z, z[centre])
+def _nearest(left: FloatArray, centre: int, k: int) -> npt.NDArray[np.intp]:
+    """The record `centre` and the k-1 nearest to it."""
+    distance = _squares(left, left[:, centre])
     distance[centre] = -1.0  # itself, before all that equal it
     limit = np.partition(distance, k - 1)[k - 1]
     inside = np.flatnonzero(distance < limit)
     return np.concatenate([inside, np.flatnonzero(distance == limit)[: k - len(inside)]])
-
-
-@cache
-def _load_kernel() -> ModuleType | None:
-    """The compiled loops, or nothing where they cannot be compiled."""
-    try:
-        from release_pipeline.mechanisms.clusters import mdav_kernel
-
-        z = np.arange(4.0)[:, np.newaxis]
-        mdav_kernel.peel(mdav_kernel.plant(z, np.arange(4)), mdav_kernel.sum_exactly(z), z, 1, np.full(4, -1), 0, 4, 2)
-    except Exception:  # whatever keeps a compiler from working, NumPy finds the same clusters
-        return None
-    return mdav_kernel
 
 
 # Swapping: within blocks of alike records each column's values are handed to the block's rows at

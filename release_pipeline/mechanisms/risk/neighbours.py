@@ -8,18 +8,13 @@ released table of equal rows would look safer, or worse, than it is.
 Equal known records are one point with a weight, since a microaggregated table has hundreds of them and a list of ties would name
 each. Points of few dimensions go into a k-d tree, codes as corners of a cross-polytope: level l of a column with L levels is
 half a unit, up or down, on axis l // 2, so that any two different levels are at distance 1 and a column takes (L + 1) / 2 axes.
-In many dimensions a tree looks at most points after all, and slowly: there all points are compared, in compiled loops
-(`neighbour_kernel`), some hundreds at a time, and where they have codes in the order of these.
+In many dimensions a tree looks at most points after all, and slowly: there all points are compared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache, cached_property
 from itertools import pairwise
-from os import cpu_count
-from types import ModuleType
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -34,8 +29,7 @@ MOST_AXES = 11  # with more of them all points are compared: measured with indep
 _LEAF = 32
 _FEW = 1_000  # points that a tree does not lose much on, however many axes
 _BLOCK = 1_024  # points looked up at once
-_AT_ONCE = 64  # of these, how many pass over the known points together
-_THREADS = 4
+_DISTANCES = 1 << 22  # that are held at once
 _MAX_CODE = 2**53  # codes are compared as floats, and whole numbers up to here are exact
 _MEMBERS = 1 << 20  # entries of a list of ties, about, before it is handed over
 
@@ -62,7 +56,7 @@ class Neighbours:
     """Known records, ready to be asked for those nearest to a point.
 
     `place[i]` is the distinct point of known record i, `weight[p]` the number of records at point p. The matrix is kept, not
-    copied, unless it has equal rows or is put into the order of its codes; it must not change meanwhile.
+    copied, unless it has equal rows; it must not change meanwhile.
     """
 
     def __init__(self, known: FloatArray, *, power: int, codes: IntArray | None = None, consume: bool = False) -> None:
@@ -79,8 +73,6 @@ class Neighbours:
         axes = self._columns + sum(count_axes(len(levels)) for levels in self._levels)
         distinct, place, weight = merge_rows(known, codes)
         has_tree = axes <= MOST_AXES or len(weight) <= _FEW
-        if not has_tree and self._levels:
-            distinct, place, weight = _by_codes(codes, distinct, place, weight)
         self.place, self.weight = place, weight
         self._known, self._codes = (_pick_rows(table, distinct, consume=consume) for table in (known, codes))
         self._rounded = [j for j in range(self._columns) if not _are_whole(self._known[:, j])]
@@ -165,45 +157,26 @@ class Neighbours:
                     lists.append(members[point, :1].astype(np.int64))
             yield _gather(first + part.start, list(zip(distance[part].tolist(), lists, strict=True)))
 
-    @cached_property
-    def _ends(self) -> IntArray:
-        """The least and the largest code of each tile of known points."""
-        return _load_kernel().bound_codes(self._codes)
-
     def _compare(self, first: int, points: FloatArray, codes: IntArray) -> Iterator[Nearest]:
-        """The block by comparing all, some points at a time and in threads."""
-        kernel, squared = _load_kernel(), self._power == 2
-        points, codes = np.ascontiguousarray(points), np.ascontiguousarray(codes, dtype=np.int64)
-        tiles, slack = len(self._ends), np.array([2 * SLACK, 2 * self._rounding_of(points).max()])
-        least, limit = np.empty((len(points), tiles)), np.empty(len(points))
-        number, one = np.empty(len(points), dtype=np.int64), np.empty((len(points), 1), dtype=np.int64)
+        """The block by comparing all, some points at a time."""
+        from scipy.spatial.distance import cdist
 
-        def find(point: int, found: IntArray) -> int:
-            place = (self._known, self._codes, points[point], codes[point], squared)
-            return kernel.find_within(*place, least[point], limit[point], found)
-
-        def compare(start: int) -> None:
-            some = slice(start, start + _AT_ONCE)
-            kernel.find_least(self._known, self._codes, self._ends, points[some], codes[some], squared, slack, least[some])
-            nearest = least[some].min(axis=1)
-            reach = self.reach(np.sqrt(nearest) if squared else nearest, points[some])
-            limit[some] = reach * reach if squared else reach
-            for point in range(len(points))[some]:
-                number[point] = find(point, one[point])
-
-        with ThreadPoolExecutor(min(cpu_count() or 1, _THREADS)) as pool:
-            list(pool.map(compare, range(0, len(points), _AT_ONCE)))
-        nearest = least.min(axis=1)
-        distance = np.sqrt(nearest) if squared else nearest
-        for part in _parts(number):
-            lists: list[IntArray] = []
-            for point in range(part.start, part.stop):
-                found = one[point]
-                if number[point] > 1:
-                    found = np.empty(number[point], dtype=np.int64)
-                    find(point, found)
-                lists.append(found)
-            yield _gather(first + part.start, list(zip(distance[part].tolist(), lists, strict=True)))
+        squared, known_codes = self._power == 2, self._codes.astype(np.float64)
+        at_once = max(_DISTANCES // len(self._known), 1)
+        for start in range(0, len(points), at_once):
+            some = slice(start, start + at_once)
+            total = np.zeros((len(points[some]), len(self._known)))
+            if self._columns:
+                total += cdist(points[some], self._known, "sqeuclidean" if squared else "cityblock")
+            if self._levels:
+                shares = cdist(codes[some].astype(np.float64), known_codes, "hamming")
+                total += np.rint(shares * len(self._levels))
+            nearest = total.min(axis=1)
+            distance = np.sqrt(nearest) if squared else nearest
+            reach = self.reach(distance, points[some])
+            within = total <= (reach * reach if squared else reach)[:, np.newaxis]
+            lists = [np.flatnonzero(row).astype(np.int64) for row in within]
+            yield _gather(first + start, list(zip(distance.tolist(), lists, strict=True)))
 
 
 def count_axes(levels: int) -> int:
@@ -235,17 +208,6 @@ def merge_rows(known: FloatArray, codes: IntArray) -> tuple[IntArray | None, Int
     place[order] = np.cumsum(leads) - 1
     distinct = order[leads]
     return distinct, place, np.diff(np.append(np.flatnonzero(leads), n))
-
-
-def _by_codes(
-    codes: IntArray, distinct: IntArray | None, place: IntArray, weight: IntArray
-) -> tuple[IntArray | None, IntArray, IntArray]:
-    """The same points in the order of their codes, so that those with equal ones lie together."""
-    of_points = codes if distinct is None else codes[distinct]
-    order = np.lexsort(of_points.T)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return (order if distinct is None else distinct[order]), rank[place], weight[order]
 
 
 def _pick_rows(table: npt.NDArray[Any], rows: IntArray | None, *, consume: bool) -> npt.NDArray[Any]:
@@ -302,11 +264,3 @@ def _as_codes(codes: IntArray, n: int) -> IntArray:
     if codes.size and max(-int(codes.min()), int(codes.max())) >= _MAX_CODE:
         raise InvalidArgument("a code is beyond 2^53.", remedy="Number the values first.")
     return codes
-
-
-@cache
-def _load_kernel() -> ModuleType:
-    """The compiled loops; nothing is compiled before they are needed."""
-    from release_pipeline.mechanisms.risk import neighbour_kernel
-
-    return neighbour_kernel

@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from functools import cache
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -61,23 +60,44 @@ def find_exposed(
     one with a probability of at most 1 - confidence: its own original lies outside too. The decision reads original data.
     """
     m, sizes = len(original), class_sizes(group)
-    if widths.ndim != 2 or widths.shape[1] != m or len(sizes) > len(widths):  # compiled code checks no bounds
+    if widths.ndim != 2 or widths.shape[1] != m or len(sizes) > len(widths):
         raise InvalidArgument("the widths do not have a row for each class and a column for each noise column.", where="widths")
     widest = sorted(range(m), key=lambda place: -_guess_different(original[place]))  # few are in a box of its first column
     by_class = np.lexsort((original[widest[0]], group))
     members = by_class[len(group) - int(sizes.sum()) :]  # before them are those without a class
-    found, exposed = np.zeros(len(members), dtype=np.bool_), np.zeros(len(group), dtype=np.bool_)
-    _load_kernel().count_boxes(
-        np.concatenate([original[place][members] for place in widest]),
-        np.concatenate([released[place][members] for place in widest]),
-        np.concatenate([[0], np.cumsum(sizes)]),
-        np.ascontiguousarray(np.minimum(widths[:, widest], 2**60)),
-        np.repeat(np.arange(len(sizes), dtype=np.int64), sizes),
+    exposed = np.zeros(len(group), dtype=np.bool_)
+    exposed[members] = _count_boxes(
+        [original[place][members] for place in widest],
+        [released[place][members] for place in widest],
+        np.repeat(np.minimum(widths[: len(sizes), widest], 2**60), sizes, axis=0),
+        sizes,
         k,
-        found,
     )
-    exposed[members] = found
     return exposed
+
+
+def _count_boxes(
+    original: Sequence[IntArray], released: Sequence[IntArray], reach: IntArray, sizes: IntArray, k: int
+) -> BoolArray:
+    """The records, which lie by class, whose box has at least one original of the class in it and fewer than k. Originals of a
+    class ascend in the first column; `reach` has a row for each record."""
+    count = len(released[0])
+    place, last, held = (np.zeros(count, dtype=np.int64) for _ in range(3))
+    ends = np.cumsum(sizes)
+    for first, end in zip(ends - sizes, ends, strict=True):
+        own = slice(first, end)
+        place[own] = first + np.searchsorted(original[0][own], released[0][own] - reach[own, 0], side="left")
+        last[own] = first + np.searchsorted(original[0][own], released[0][own] + reach[own, 0], side="right")
+    open_boxes = np.flatnonzero(place < last)
+    while len(open_boxes):  # the next original of every box that has fewer than k
+        at = place[open_boxes]
+        inside = np.ones(len(open_boxes), dtype=np.bool_)
+        for column in range(1, len(original)):
+            inside &= np.abs(original[column][at] - released[column][open_boxes]) <= reach[open_boxes, column]
+        held[open_boxes] += inside
+        place[open_boxes] += 1
+        open_boxes = open_boxes[(place[open_boxes] < last[open_boxes]) & (held[open_boxes] < k)]
+    return (held > 0) & (held < k)
 
 
 def _guess_different(column: IntArray) -> int:
@@ -103,11 +123,3 @@ def count_different(column: npt.NDArray[Any], group: IntArray, kept: BoolArray) 
     begins = np.ones(len(groups), dtype=np.bool_)
     begins[1:] = (groups[1:] != groups[:-1]) | (values[1:] != values[:-1])
     return np.bincount(groups[begins], minlength=count_classes(group))
-
-
-@cache
-def _load_kernel() -> ModuleType:
-    """The compiled loops, when they are needed."""
-    from release_pipeline.mechanisms.risk import neighbour_kernel as box_kernel
-
-    return box_kernel
