@@ -140,8 +140,7 @@ class Facts:
     """One release: its method and options, how many records went in and came out, and its columns. `on_grid`: every masked value
     is a point of its column's grid; where values were moved into their domain, they were rounded to it too.
     `delta`: that of its epsilon, under zcdp. `tables`: those beside the rows. `total`: what the whole release loses of one
-    record, epsilon or, with a delta, rho; None where the card does not say. `has_impossible`: the policy says what
-    cannot occur, which decides where cells end. `swap`: how values changed places, where they did."""
+    record, epsilon or, with a delta, rho; None where the card does not say. `swap`: how values changed places, where they did."""
 
     method: str
     scope: str
@@ -156,7 +155,6 @@ class Facts:
     delta: str | None = None
     tables: tuple[TableFacts, ...] = ()
     total: Epsilon | None = None
-    has_impossible: bool = False
     swap: SwapFacts | None = None
 
     @property
@@ -266,7 +264,6 @@ def read_facts(card: Mapping[str, Any]) -> Facts:
             delta=None if (delta := card["claim"].get("epsilon", {}).get("delta")) is None else str(delta),
             tables=tuple(map(_read_table, card.get("tables", ()))),
             total=_read_total(card["claim"].get("epsilon", {}), persons),
-            has_impossible=bool(card.get("cannot_occur")),
             swap=None if (swap := card.get("swap")) is None else _read_swap(swap),
         )
     except InvalidArgument:

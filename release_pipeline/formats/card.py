@@ -422,10 +422,6 @@ class Card:
         str | None,
         "The claim as one number, where one holds for everything in the package; else null.",
     ] = None
-    cannot_occur: Annotated[
-        tuple[str, ...],
-        "What the policy of a dp-table release says cannot occur, a sentence each: declared, and no fact of the data.",
-    ] = ()
     looks: Annotated[
         Looks | None,
         "That parameters may have been chosen with knowledge of the data: the trials on "

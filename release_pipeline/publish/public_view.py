@@ -51,7 +51,6 @@ from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import Plan, describe_block
 from release_pipeline.policy.file.about import name_readers
 from release_pipeline.policy.file.derivations import list_leaves
-from release_pipeline.policy.file.impossible import describe_rule
 from release_pipeline.policy.file.published import may_be_blanked
 from release_pipeline.policy.kinds import GeneraliseColumn, KeepColumn, NoiseColumn, RecomputeColumn
 from release_pipeline.policy.kinds.base import SUPPRESSED, CodedColumn, LabelledColumn, reason_column
@@ -89,7 +88,6 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
     about = tell_about(policy.about, policy)
     card = Card(
         headline=describe_headline(policy) or None,
-        cannot_occur=tuple(map(describe_rule, policy.protect.impossible)),
         looks=_tell_looks(find_looks_before(events, status.id)),
         about=replace(about, citation=cite(about, release, intent.noted)),
         audience=Audience(readers=name_readers(policy.audience), terms=policy.terms),

@@ -11,7 +11,6 @@ from release_pipeline.mechanisms.basis.figures import join_names
 from release_pipeline.mechanisms.catalogue import Family
 from release_pipeline.policy import Policy
 from release_pipeline.policy.families.columns import keeps_atoms, list_atoms
-from release_pipeline.policy.file.impossible import describe_rule
 from release_pipeline.policy.file.published import find_formulas, may_be_blanked
 from release_pipeline.policy.file.sections import Suppress, SuppressClasses
 from release_pipeline.policy.kinds import Fill, GeneraliseColumn, ListedColumn, MissingCategory, NoiseColumn
@@ -220,8 +219,6 @@ def _use_whole_table(policy: Policy, *, together: bool = False) -> Iterator[str]
     yield PUBLIC("use.synthetic_counts")
     yield PUBLIC("use.synthetic_together") if together else PUBLIC("use.synthetic_pairs")
     yield PUBLIC("use.synthetic_rare")
-    for rule in policy.protect.impossible:
-        yield PUBLIC("use.synthetic_never", rule=describe_rule(rule))
 
 
 def _use_vectors(policy: Policy) -> Iterator[str]:

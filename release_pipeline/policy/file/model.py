@@ -189,7 +189,7 @@ class Policy(PolicyFile):
     @property
     def is_only_counted(self) -> bool:
         """Whether nothing but counts is asked of the records: no column is made of several, and no check looks at several."""
-        made = bool(self.derived_before or self.protect.impossible or self.expectations)
+        made = bool(self.derived_before or self.expectations)
         return self.method.family == "whole-table" and not made
 
     @property

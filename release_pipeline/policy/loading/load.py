@@ -14,7 +14,6 @@ from release_pipeline.errors import InvalidArgument, PolicyInvalid, ReleasePipel
 from release_pipeline.mechanisms.basis.dates import Clock
 from release_pipeline.plain_files import open_below, open_plain, read_at_most
 from release_pipeline.policy.file.derivations import Derivation
-from release_pipeline.policy.file.impossible import PARTLY
 from release_pipeline.policy.file.model import Policy
 from release_pipeline.policy.file.options import AnyOptions, ProtectSection, options_of
 from release_pipeline.policy.file.parts import Parts
@@ -335,20 +334,11 @@ def _without_faults(protect: Any, problems: list[Problem]) -> AnyOptions | None:
     rest = {key: value for key, value in cast(dict[str, Any], protect).items() if key not in faults}
     if "swap" in faults:
         rest["swap"] = {"k": 2, "within": "kept"}  # it is meant, so that columns may change places
-    if rules := _without_faulty_rules(cast(dict[str, Any], protect).get("never"), problems):
-        rest["never"] = rules
     try:
         needed = {"epsilon": 1} if "epsilon" in options_of(rest.get("method")).model_fields else {}
-        return _PROTECT.validate_python({**needed, **rest}, context=PARTLY)
+        return _PROTECT.validate_python({**needed, **rest})
     except ValidationError:
         return None
-
-
-def _without_faulty_rules(rules: Any, problems: list[Problem]) -> list[Any]:
-    """The rules of `never`, nothing in the place of one that is wrong by itself."""
-    faulty = {path[2] for path, _, _ in problems if path[:2] == ("protect", "never") and len(path) > 2}
-    listed = cast(list[Any], rules) if isinstance(rules, list) and faulty else []
-    return [{} if number in faulty else rule for number, rule in enumerate(listed)]
 
 
 def _validate_columns(raw: dict[str, Any], problems: list[Problem]) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -66,7 +66,7 @@ def noise_column(name: str, upper: str, grid: str, why: str, noise: str) -> Colu
 
 
 AS_THEY_ARE = (
-    *("release", "population", "published", "tool", "headline", "cannot_occur", "looks", "supersedes", "parts", "swap"),
+    *("release", "population", "published", "tool", "headline", "looks", "supersedes", "parts", "swap"),
     *("columns", "tables", "how_to_use", "analysis", "formats"),
 )
 
@@ -160,7 +160,6 @@ FACTS: dict[str, Any] = dict(  # noqa: C408 (read as what the demo's first relea
     privacy_unit="person",
     record_count=None,
     headline=None,
-    cannot_occur=(),
     looks=None,
     about=ABOUT,
     audience=Audience(readers="public", terms=None),
