@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from release_pipeline.mechanisms.accounting.budget import format_nano
-from release_pipeline.mechanisms.basis.figures import count_things, format_percent, join_names, percent, show_figure
+from release_pipeline.mechanisms.basis.figures import count_things, format_percent, percent, show_figure
 from release_pipeline.policy.file.derivations import Between, Derived, Difference, Sum, list_leaves
 from release_pipeline.policy.file.model import Policy
 from release_pipeline.policy.file.options import ByValueOptions, ColumnOptions
@@ -33,10 +33,8 @@ def describe_record_gates(policy: Policy) -> Iterator[str]:
     yield from _describe_limits(policy, _OF_RECORDS)
 
 
-def explain_criteria(policy: Policy) -> Iterator[str]:
-    """What figure the limits on attacks are on, and where linkage is not tried; nothing without such a limit."""
-    if policy.gates.of_criteria:
-        yield POLICY("criteria.upper_end")
+def explain_linkage_gate(policy: Policy) -> Iterator[str]:
+    """Where linkage is not tried, and how swapping would keep its limit; nothing without such a limit."""
     limit = policy.gates.linkage
     if limit is None:
         return
@@ -68,15 +66,6 @@ def tell_linkage(policy: Policy) -> Iterator[str]:
     limit = policy.gates.linkage
     if limit is not None and not keeps_linkage(policy, limit):
         yield POLICY("uncovered.linkage", limit=percent(limit))
-
-
-def tell_criteria(policy: Policy) -> Iterator[str]:
-    """That its appearing is an answer about the data, and that no claim follows from it; nothing without such a limit."""
-    limits = list(_describe_limits(policy, policy.gates.of_criteria))
-    if limits and policy.method.is_noisy:
-        yield POLICY("uncovered.criteria_noisy", limits=join_names(limits, "semicolon"))
-    elif limits:
-        yield POLICY("uncovered.criteria_exact", limits=join_names(limits, "semicolon"))
 
 
 def _describe_limits(policy: Policy, names: Container[str]) -> Iterator[str]:

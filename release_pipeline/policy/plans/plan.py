@@ -22,7 +22,7 @@ from release_pipeline.policy.file.sections import Person
 from release_pipeline.policy.file.words import (
     describe_record_gates,
     describe_tables,
-    explain_criteria,
+    explain_linkage_gate,
     tell_linkage,
     warn_of_ties,
 )
@@ -231,7 +231,7 @@ def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
     if policy.suppress:
         yield "suppress", describe_suppression(policy)
     gates = [f"at least {policy.gates.min_rows:,} rows"] if policy.gates.min_rows else []
-    gates += [*describe_record_gates(policy), *explain_criteria(policy)]
+    gates += [*describe_record_gates(policy), *explain_linkage_gate(policy)]
     gates += _describe_group_gates(policy)
     yield "gates", "; ".join(gates) or "none declared"
     if policy.audit.predict:

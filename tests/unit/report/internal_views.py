@@ -251,7 +251,7 @@ def sample_view(**changes: Any) -> InternalView:
             CriterionView("singling_out", "singling out by several columns", ShareView(0.0, 0.0, 1.0, 0, None), 0.0012,
                           ShareView(0.0, 0.0, 1.0, 0, None), ShareView(0.0, 0.0, 1.0, 0, None)),
             CriterionView("linkability", "linking", share(0.142, 0.0153, 2000), 0.0002, share(0.021, 0.0063, 2000),
-                          ShareView(0.1236, 0.107, 0.14, 2000, 5638), ShareView(0.119, 0.113, 0.1271, 10000, None), 0.1271, 0.15,
+                          ShareView(0.1236, 0.107, 0.14, 2000, 5638),
                           worst="mdvis", words="the attacker knows income and mhi from elsewhere and looks for mdvis"),
             CriterionView("linkability", "record linkage", share(0.271, 0.0193, 2000), 1 / 5638),
             CriterionView("inference", "inferring mdvis", share(0.317, 0.029, 1000), 0.284, share(0.311, 0.0287, 1000),
