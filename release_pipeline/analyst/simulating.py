@@ -25,7 +25,7 @@ from release_pipeline.analyst.rerun import MOST, find_unmoved, holds_released_va
 from release_pipeline.errors import InvalidArgument, InvalidType
 from release_pipeline.mechanisms import Epsilon
 from release_pipeline.mechanisms.accounting.budget import epsilon_of
-from release_pipeline.mechanisms.basis.grid import IntArray, add_signed, as_numbers
+from release_pipeline.mechanisms.basis.grid import IntArray, as_numbers
 from release_pipeline.mechanisms.clusters.hierarchy import group_by
 from release_pipeline.mechanisms.clusters.mdav import describe_alike, make_blocks, swap_positions
 from release_pipeline.mechanisms.columns.methods import add_noise, mask_column
@@ -42,9 +42,9 @@ def simulate(
     """Your own made-up `table`, released as the facts of `like` say (a release, or a card as read from JSON).
 
     Each masked column gets the card's method with its domain, grid, epsilon, k, scope, order, atoms, clamping and rounding, and
-    the rows leave shuffled; recomputed sums and differences are made of them; other columns of the table go along as they are,
-    and small groups of them are not suppressed. A fresh secret each time; with a `secret` of 32 bytes the same table gives the
-    same release. Never pass confidential data: no budget is kept.
+    the rows leave shuffled; other columns of the table go along as they are, and small groups of them are not suppressed. A fresh
+    secret each time; with a `secret` of 32 bytes the same table gives the same release. Never pass confidential data: no budget
+    is kept.
 
     A released table is refused (`ties`): it would come back as it was, or nearly, and seem certain. `spread_ties` makes one up
     from it.
@@ -58,7 +58,7 @@ def simulate(
     why = decline_simulation(facts)
     if why:
         raise NoHonestAnswer(f"this release cannot be made again: {why}", remedy=ANALYST("advice.ask"))
-    columns = {name: values for name, values in read_columns(table, "table").items() if not facts.is_made(name)}
+    columns = read_columns(table, "table")
     absent = [name for name in facts.masked if name not in columns]
     if absent or len({len(values) for values in columns.values()}) != 1:
         raise InvalidArgument("the table needs every masked column, all of one length.", where=", ".join(absent))
@@ -76,8 +76,7 @@ def simulate(
     known = {name: facts.columns.get(name) or _kept(name, values) for name, values in columns.items()}
     made = dataclasses.replace(facts, rows_in=rows, rows_out=rows, columns=known, tables=())
     data = {name: masked.get(name, values)[order] for name, values in columns.items()}
-    again = _recompute(facts, data)
-    return Release(dataclasses.replace(made, columns={**known, **{name: facts.columns[name] for name in again}}), data | again)
+    return Release(made, data)
 
 
 def _swap(swap: SwapFacts, columns: Arrays, masked: Arrays, secret: bytes) -> Arrays:
@@ -95,18 +94,6 @@ def _swap(swap: SwapFacts, columns: Arrays, masked: Arrays, secret: bytes) -> Ar
     for name in swap.columns:
         source = swap_positions(block, noise_stream(secret, "simulated release", name, "swap"))
         found[name] = masked.get(name, columns[name])[source]
-    return found
-
-
-def _recompute(facts: Facts, data: Arrays) -> dict[str, npt.NDArray[np.float64]]:
-    """The sums and differences that a release has of its columns, of those of a made-up one; others stay out of it."""
-    found: dict[str, npt.NDArray[np.float64]] = {}
-    waiting = {name: column.made for name, column in facts.columns.items() if column.made is not None}
-    while ready := [name for name, how in waiting.items() if how.is_linear and set(how.of) <= {*data, *found}]:
-        for name in ready:
-            how = waiting.pop(name)
-            parts = [as_numbers({**data, **found}[part], name=part).astype(np.float64) for part in how.of]
-            found[name] = add_signed(list(zip(how.signs, parts, strict=True)))
     return found
 
 

@@ -15,8 +15,7 @@ from release_pipeline import __version__
 from release_pipeline.pipeline.release import STAGES
 from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import to_json, view_epsilon
-from release_pipeline.policy.file.derivations import list_leaves
-from release_pipeline.policy.kinds import GeneraliseColumn, NoiseColumn, RecomputeColumn
+from release_pipeline.policy.kinds import GeneraliseColumn, NoiseColumn
 from release_pipeline.policy.plans.plan import describe_claim
 from release_pipeline.policy.values.formats import decimal_text
 from release_pipeline.policy.values.periods import begin_of, end_of
@@ -53,7 +52,6 @@ def make_claim(**content: Any) -> dict[str, Any]:
 
 
 TYPES = {"number": "double", "whole number": "bigint", "text": "varchar", "date": "date", "moment": "timestamp"}
-ENDS = ("candidate", "published")  # from here on there are recomputed columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,22 +67,15 @@ class Column:
     passed: tuple[str, ...]
 
 
-def list_columns(policy: Policy, stage: str) -> tuple[Column, ...]:
-    """Those of a stage, in their order."""
-    return tuple(_list_columns(policy, stage))
+def list_columns(policy: Policy) -> tuple[Column, ...]:
+    """The released columns, in their order."""
+    return tuple(_list_columns(policy))
 
 
-def _list_columns(policy: Policy, stage: str) -> Iterator[Column]:
+def _list_columns(policy: Policy) -> Iterator[Column]:
     for name, column in policy.released_columns.items():
         passed = tuple(each for each in STAGES if each != "microaggregated" or name not in policy.kept_columns)
         yield Column(name, TYPES[column.released_as], describe_column(policy, name), (name,), (name,), passed)
-    if stage not in ENDS:
-        return
-    for name in policy.recomputed_columns:
-        kind = TYPES["text" if policy.derive[name].is_text else "number"]
-        leaves = tuple(list_leaves(policy.derive, policy.recomputed_columns, name))
-        origins = leaves if stage == "candidate" else (name,)
-        yield Column(name, kind, describe_column(policy, name), origins, leaves, ("candidate",))
 
 
 def describe_column(policy: Policy, name: str) -> str:
@@ -98,8 +89,6 @@ def describe_column(policy: Policy, name: str) -> str:
             return f"{column.role}; replaced by centroids of {policy.protect.method}{k}"
         swapped = f", then swapped within blocks of {policy.block_size} or more alike records" if policy.swap is not None else ""
         return f"{column.role}; noise by {policy.protect.method}{k}, {policy.unit} {policy.column_epsilon[name]}{swapped}"
-    if isinstance(column, RecomputeColumn):
-        return f"{column.role}; made of what is published: {'; '.join(policy.derive[name].preview())}"
     if isinstance(column, GeneraliseColumn):
         return f"{column.role}; made coarser: {column.hierarchy.words}"
     if name in policy.swapped_columns:
@@ -170,13 +159,13 @@ def _claim(policy: Policy, release: str) -> dict[str, Any]:
 
 def list_table_facets(policy: Policy, stage: str, *, version: str, namespace: str, source: str) -> Facets:
     """The columns of what a stage made, and of a release where each comes from."""
-    columns = list_columns(policy, stage)
+    columns = list_columns(policy)
     fields = [{"name": each.name, "type": each.type, "description": each.words} for each in columns]
     facets = {
         "schema": make_facet("SchemaDatasetFacet", fields=fields),
         "version": make_facet("DatasetVersionDatasetFacet", datasetVersion=version),
     }
-    if stage in ENDS:
+    if stage in ("candidate", "published"):
         made_of = {each.name: {"inputFields": _inputs(policy, each, namespace, source)} for each in columns}
         facets["columnLineage"] = make_facet("ColumnLineageDatasetFacet", fields=made_of)
     return facets

@@ -31,7 +31,7 @@ NO_RELEASES = {"missing": 0, "undeclared": 0}
 def needed_columns(policy: Policy) -> list[str]:
     """The columns of the source that are read at all: those that are released, the person's, those of expectations, and those
     that others are derived of."""
-    inputs = {column for how in policy.derived_before.values() for column in how.inputs}
+    inputs = {column for how in policy.derive.values() for column in how.inputs}
     needed = [name for name in policy.columns if is_needed(policy, name) or name in inputs]
     return [name for name in (*needed, *sorted(inputs - set(needed))) if name not in policy.derive]
 
@@ -61,7 +61,7 @@ def count_releases(policy: Policy, source: SourceDoor, names: Mapping[str, str])
 def collect_facts(policy: Policy, table: RawTable) -> Facts:
     """Counts about every column that a rule needs."""
     facts = count_columns(policy, dict.fromkeys(table.kinds, table), table.count_records())
-    return replace(facts, unread=count_unread(table, policy.derived_before))
+    return replace(facts, unread=count_unread(table, policy.derive))
 
 
 def count_columns(policy: Policy, tables: Mapping[str, RawTable], records: int) -> Facts:

@@ -241,15 +241,13 @@ class Review(Frozen):
 
 class Publish(Frozen):
     """The formats of the data in the package (`dta` and `sav`, of Stata and SPSS, beside an open one), and the embargo before
-    which it may not go out. `formulas: keep`: texts that a spreadsheet would take for formulas may stand in the CSV as they
-    are."""
+    which it may not go out."""
 
     formats: Annotated[tuple[Literal["parquet", "csv", "dta", "sav"], ...], Field(min_length=1), AfterValidator(unique)] = (
         "parquet",
         "csv",
     )
     not_before: Instant | None = None
-    formulas: Literal["keep"] | None = None
 
 
 # What a policy may suppress: small groups of quasi-identifiers, or what (k,epsilon)-anonymity

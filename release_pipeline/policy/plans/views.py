@@ -17,7 +17,7 @@ from release_pipeline.policy.file.about import find_unsaid
 from release_pipeline.policy.file.model import Policy
 from release_pipeline.policy.file.sections import PrivacyUnit
 from release_pipeline.policy.file.tables import Tabulation
-from release_pipeline.policy.file.words import step_of, step_text, warn_of_ties
+from release_pipeline.policy.file.words import step_of, step_text
 from release_pipeline.policy.plans.loss import depends_on_records, release_loss
 from release_pipeline.policy.plans.plan import describe_claim, not_covered_words
 from release_pipeline.policy.values.formats import decimal_text
@@ -127,9 +127,6 @@ class PlanView:
     )
     kept: Annotated[tuple[str, ...], "the columns that are released as they are"]
     generalised: Annotated[tuple[str, ...], "the columns that are released coarser"]
-    recomputed: Annotated[tuple[str, ...] | None, "the derived columns that are made of what is published"] = field(
-        default=None, metadata=OPTIONAL
-    )
 
 
 def view_plan(plan: Plan) -> PlanView:
@@ -157,7 +154,7 @@ def view_plan(plan: Plan) -> PlanView:
         wider={scope: _view_bound(plan, scope) for scope in ("column", "table")},
         not_covered=tuple(not_covered_words(policy)),
         rows=plan.rows,
-        warnings=(*find_family(protect).list_warnings(policy, plan.rows), *warn_of_ties(policy)) or None,
+        warnings=tuple(find_family(protect).list_warnings(policy, plan.rows)) or None,
         unsaid=tuple(find_unsaid(policy.audience, policy.about, policy.columns)) or None,
         columns=tuple(
             ColumnView(
@@ -174,7 +171,6 @@ def view_plan(plan: Plan) -> PlanView:
         tables=tuple(map(_view_table, policy.tabulations.values())) or None,
         kept=tuple(policy.kept_columns),
         generalised=tuple(policy.generalised_columns),
-        recomputed=tuple(policy.recomputed_columns) or None,
     )
 
 

@@ -86,10 +86,7 @@ def check_gates(parts: Parts) -> Iterator[Problem]:
         ("group_error", parts.gates.group_error),
     ):
         for name in limits:
-            if name in parts.recomputed:
-                what = f"'{name}' is made of what is published, and has no noise of its own."
-                yield ("gates", gate, name), what, "Limit the error of the columns that it is made of."
-            elif parts.complete and name not in parts.noise:
+            if parts.complete and name not in parts.noise:
                 otherwise = "Remove it."
                 remedy = otherwise if name in parts.names else ask_for_near(name, parts.noise, otherwise)
                 yield ("gates", gate, name), f"'{name}' is not a column with do: noise.", remedy

@@ -23,14 +23,12 @@ from release_pipeline.formats.internal_view import (
     NoiseColumnView,
     PopulationRisk,
     PredictionView,
-    RecomputedView,
     SampleView,
     SpreadView,
     SubgroupColumn,
     SubgroupsView,
     SubgroupView,
     SuppressionView,
-    TieView,
     Weighted,
     WeightedPair,
 )
@@ -203,15 +201,6 @@ def sample_view(**changes: Any) -> InternalView:
         ),
         predictions=(PredictionView((Learned("random forest", 0.612, 0.684),), 0.571, 3721, 1917, "mdvis above 2"),),
         prediction_words="Trained on the first 66% of the records, tested on the rest",
-        ties=(
-            TieView("income", "income = wages + profits", 0, 5630),
-            TieView("end-after-start", "start <= end", 3, 0),
-        ),
-        recomputed=(
-            RecomputedView(0.031, 214.2, 9120.4, 9131.9, name="total", words="wages + rents"),
-            RecomputedView(changed=0.042, name="band", words="below 18: child; from 18: adult"),
-            RecomputedView(name="none", words="a - b"),
-        ),
         rows_out=5638,
         subgroups=(
             SubgroupsView(
@@ -265,8 +254,8 @@ def sample_view(**changes: Any) -> InternalView:
 def empty_view(**changes: Any) -> InternalView:
     """A release of which nothing could be measured."""
     nothing: dict[str, Any] = dict.fromkeys(
-        ("gates", "decide", "warnings", "columns", "predictions", "ladders", "ladder_words", "wider", "subgroups", "ties",
-        "recomputed", "criteria", "linkage_ladder"), ()
+        ("gates", "decide", "warnings", "columns", "predictions", "ladders", "ladder_words", "wider", "subgroups",
+        "criteria", "linkage_ladder"), ()
     )  # fmt: skip
     nothing |= dict.fromkeys(("correlations", "classes", "suppression", "budget", "linkage", "sse_paper", "sample"))
     nothing["has_weights"] = False

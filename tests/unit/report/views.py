@@ -22,7 +22,6 @@ from release_pipeline.formats.card import (
     Groups,
     Hashes,
     Looks,
-    MadeView,
     Method,
     PolicyName,
     RegistryHead,
@@ -280,7 +279,6 @@ def column_views(draw: st.DrawFn) -> ColumnView:
         noise=draw(st.none() | TEXTS),
         law=draw(st.none() | TEXTS),
         missing=draw(st.none() | TEXTS),
-        made=draw(st.none() | st.builds(MadeView, TEXTS, st.lists(TEXTS, min_size=1, max_size=3).map(tuple), TEXTS)),
     )
 
 
