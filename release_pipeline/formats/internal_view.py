@@ -381,7 +381,6 @@ class InternalView:
     tables: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     subgroups: tuple[SubgroupsView, ...] = ()
-    rows_out: int = 0
     structure: StructureView | None = None
     closest: ClosestView | None = None
     nearest: NearView | None = None

@@ -218,7 +218,7 @@ def list_coded(package: PackageView) -> list[str]:
 
 
 def render_hierarchy(rows: Sequence[Sequence[str]]) -> str:
-    """hierarchy-COLUMN.csv: level0, level1, ..., as a policy can declare it again."""
+    """hierarchy-COLUMN.csv: level0, level1, ..., a row for every value."""
     return render_csv([f"level{level}" for level in range(len(rows[0]))], rows)
 
 

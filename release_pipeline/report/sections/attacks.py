@@ -147,7 +147,7 @@ def _judge_criteria(view: InternalView) -> list[Sentence]:
         said.append(review("attacks.never", columns=list_names(never, len(never))))
     said.append(REVIEWERS("attacks.no_limit"))
     if view.clusters and not view.generalises and not view.is_synthetic:
-        said += [] if view.before_charge or view.swap is not None else [REVIEWERS("attacks.clusters")]
+        said += [] if view.swap is not None else [REVIEWERS("attacks.clusters")]
     return said
 
 

@@ -65,7 +65,7 @@ def test_gates_pass_up_to_their_limit_and_fail_without_a_figure() -> None:
 
 def test_gates_on_groups_pass_on_their_side_of_the_limit() -> None:
     """A least k and l: at the limit passed, beyond it not; and none passes where there are no groups."""
-    groups = Groups(4, 5, 10.0, 20, 500, ((5, 20, 4),), {"ill": 2}, prosecutor=0.2)
+    groups = Groups(4, 5, 10.0, 20, ((5, 20, 4),), {"ill": 2}, prosecutor=0.2)
 
     def judged(**limits: object) -> list[bool]:
         found = judge_groups(groups, Gates(**limits))  # type: ignore[arg-type]

@@ -201,7 +201,6 @@ def sample_view(**changes: Any) -> InternalView:
         ),
         predictions=(PredictionView((Learned("random forest", 0.612, 0.684),), 0.571, 3721, 1917, "mdvis above 2"),),
         prediction_words="Trained on the first 66% of the records, tested on the rest",
-        rows_out=5638,
         subgroups=(
             SubgroupsView(
                 "site",
