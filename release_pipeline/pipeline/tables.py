@@ -88,7 +88,7 @@ def try_formats(policy: Policy) -> None:
     """Refuse a policy whose table could not be written in one of its formats: before anything is read or charged."""
     for form in SURVEY_FORMATS:
         if form in policy.publish.formats:
-            try_survey(list_columns(policy.columns, policy.derive, policy.suppress, form), form)
+            try_survey(list_columns(policy.columns, policy.suppress, form), form)
 
 
 Slices: TypeAlias = Callable[[], Iterator[pa.Table]]  # a table, so many rows at a time: from the start at every call
