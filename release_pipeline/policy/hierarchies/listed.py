@@ -102,9 +102,11 @@ class Listed(Frozen):
 
 def expand(value: Any) -> Any:
     """A hierarchy as a steward wrote it, its `groups` as rows. Raises `ReleasePipelineError` with the fault."""
-    if not isinstance(value, dict) or "groups" not in value:
+    if not isinstance(value, dict):
         return value
     spec = cast(dict[str, Any], value)
+    if "groups" not in spec:
+        return spec
     rows = rows_of_groups(spec["groups"])
     Hierarchy.of(rows)  # what is wrong with them is told where the steward wrote them
     return {"rows": rows, **{key: part for key, part in spec.items() if key != "groups"}}
