@@ -25,7 +25,6 @@ from release_pipeline.sentences import ANALYST
 FORMAT = "privacy-card/1"
 INSIDE, ANYWHERE, ON = "inside", "anywhere", "on"
 SYNTHESISE = "synthesise"  # of one whose entries are nobody's
-RECOMPUTE = "recompute"  # of one that is made of other published columns
 MISSING = "missing"  # what is done to a column that says why the cells of another one are empty
 
 
@@ -34,28 +33,10 @@ class NoHonestAnswer(ReleasePipelineError):
 
 
 @dataclass(frozen=True)
-class MadeFacts:
-    """How a column is made of other published ones: by what (sum, difference, ...), and of which."""
-
-    by: str
-    of: tuple[str, ...]
-
-    @property
-    def is_linear(self) -> bool:
-        """Whether its mean is made of the means of its parts."""
-        return self.by in ("sum", "difference")
-
-    @property
-    def signs(self) -> tuple[int, ...]:
-        """With which sign each part is added, where it is linear."""
-        return tuple(-1 if self.by == "difference" and place else 1 for place in range(len(self.of)))
-
-
-@dataclass(frozen=True)
 class ColumnFacts:
     """One released column. `grid` and `epsilon` (of one record) are None where it has no domain or no noise. `atoms`: values that
     consistency did not move, as texts. `clock`: of dates and times, which the grid counts in whole units from the first
-    of the domain; `atoms` are in its words. `made`: of a recomputed one, how. `label` and `labels`: what it and its
+    of the domain; `atoms` are in its words. `label` and `labels`: what it and its
     entries are called, as the steward says."""
 
     name: str
@@ -66,7 +47,6 @@ class ColumnFacts:
     atoms: tuple[str, ...] = ()
     rho: Epsilon | None = None
     clock: Clock | None = None
-    made: MadeFacts | None = None
     label: str | None = None
     labels: tuple[tuple[str, str], ...] = ()
     values: tuple[str, ...] = ()
@@ -128,8 +108,8 @@ class Facts:
     """One release: its method and options, how many records went in and came out, and its columns. `on_grid`: every masked value
     is a point of its column's grid; where values were moved into their domain, they were rounded to it too.
     `delta`: that of its epsilon, under zcdp. `tables`: those beside the rows. `total`: what the whole release loses of one
-    record, epsilon or, with a delta, rho; None where the card does not say. `has_impossible`: the policy says what
-    cannot occur, which decides where cells end. `is_swapped`: values changed places."""
+    record, epsilon or, with a delta, rho; None where the card does not say. `is_swapped`: values changed
+    places."""
 
     method: str
     scope: str
@@ -144,7 +124,6 @@ class Facts:
     delta: str | None = None
     tables: tuple[TableFacts, ...] = ()
     total: Epsilon | None = None
-    has_impossible: bool = False
     is_swapped: bool = False
 
     @property
@@ -193,19 +172,14 @@ class Facts:
         return tuple(name for name, column in self.columns.items() if column.done == SYNTHESISE)
 
     def is_exact(self, name: str) -> bool:
-        """Whether a column has no noise: one that was released as it is, or is made of such alone."""
-        column = self.columns.get(name)
-        if column is None or column.made is None:
-            return column is not None and column.done in ("keep", "swap")
-        return all(map(self.is_exact, column.made.of))
+        """Whether a column has no noise: it was released as it is."""
+        return name in self.columns and self.columns[name].done in ("keep", "swap")
 
     def masked_column(self, name: str) -> ColumnFacts:
         """The facts of a masked column; any other name is refused."""
         check_name(name)
         if name not in self.columns:
             raise InvalidArgument("the release has no such column.", where=name, remedy=f"It has {', '.join(self.columns)}.")
-        if (made := self.columns[name].made) is not None:
-            raise NoHonestAnswer(ANALYST("decline.made", columns=", ".join(made.of)), where=name, remedy=ANALYST("advice.parts"))
         if name not in self.masked:
             raise InvalidArgument(
                 "this column was not masked by the method: it has no noise to account for.",
@@ -229,7 +203,6 @@ def read_facts(card: Mapping[str, Any]) -> Facts:
     if not isinstance(given, Mapping) or card.get("format") != FORMAT:
         raise InvalidArgument("this is not a privacy card that the kit can read.", remedy=f"It reads the format {FORMAT}.")
     try:
-        _check_made({str(column["name"]): column.get("made") for column in card["columns"]})
         method, k, persons = card["method"], card["k"]["value"], int(card["claim"]["records_per_person"])
         return Facts(
             method=str(method["name"]),
@@ -245,7 +218,6 @@ def read_facts(card: Mapping[str, Any]) -> Facts:
             delta=None if (delta := card["claim"].get("epsilon", {}).get("delta")) is None else str(delta),
             tables=tuple(map(_read_table, card.get("tables", ()))),
             total=_read_total(card["claim"].get("epsilon", {}), persons),
-            has_impossible=bool(card.get("cannot_occur")),
             is_swapped=card.get("swap") is not None,
         )
     except InvalidArgument:
@@ -281,17 +253,6 @@ def _read_weight(weight: Mapping[str, Any]) -> WeightFacts:
     return WeightFacts(str(weight["column"]), Fraction(str(weight["least"])), Fraction(str(weight["largest"])))
 
 
-def _check_made(columns: Mapping[str, Any]) -> None:
-    """Every column is made of others, in some order; a card that was changed by hand is refused here."""
-    waiting = {name: set(map(str, made["of"])) for name, made in columns.items() if made is not None}
-    if not all(parts and parts <= columns.keys() for parts in waiting.values()):
-        raise ValueError("made of other columns than there are")
-    while ready := [name for name, parts in waiting.items() if not parts & waiting.keys()]:
-        waiting = {name: parts for name, parts in waiting.items() if name not in ready}
-    if waiting:
-        raise ValueError("made of itself")
-
-
 def _read_column(column: Mapping[str, Any], persons: int) -> ColumnFacts:
     """The card's epsilon is for a person with all of their records; noise is drawn for one record."""
     domain, step = column["domain"], column["grid"]
@@ -315,7 +276,6 @@ def _read_column(column: Mapping[str, Any], persons: int) -> ColumnFacts:
         rho=rho,
         values=tuple(map(str, column.get("values", ()))) if column["done"] == SYNTHESISE else (),
         clock=clock,
-        made=None if (made := column.get("made")) is None else MadeFacts(str(made["by"]), tuple(map(str, made["of"]))),
         label=None if column.get("label") is None else str(column["label"]),
         labels=tuple((str(entry["value"]), str(entry["label"])) for entry in column.get("labels", ())),
     )

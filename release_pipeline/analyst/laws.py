@@ -183,8 +183,6 @@ def _describe_mean(facts: Facts, column: ColumnFacts, law: str) -> str:
 def explain_kit(facts: Facts) -> Iterator[str]:
     """What the kit offers for a release like this one, a sentence each."""
     yield KIT("kit.reads")
-    if made := [name for name, column in facts.columns.items() if column.made is not None and not facts.is_exact(name)]:
-        yield KIT("kit.made", names=join_names(made))
     if facts.tables:
         yield KIT("kit.tables", names=join_names(table.name for table in facts.tables))
     if weighted := [table.name for table in facts.tables if table.weight is not None]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
 from statistics import NormalDist
@@ -16,7 +15,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from release_pipeline.analyst.facts import Facts, MadeFacts, NoHonestAnswer
+from release_pipeline.analyst.facts import Facts, NoHonestAnswer
 from release_pipeline.analyst.laws import (
     LEAST_DRAWS,
     Reach,
@@ -38,7 +37,6 @@ from release_pipeline.analyst.laws import variance_of as variance
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.mechanisms.basis.dates import DATE, Clock
 from release_pipeline.mechanisms.basis.grid import FloatArray, Grid
-from release_pipeline.sentences import ANALYST
 
 IntervalKind: TypeAlias = Literal["law", "bound", "exact", "rerun"]
 
@@ -149,32 +147,6 @@ def state_weighted_mean(facts: Facts, name: str, values: FloatArray, weights: Fl
         raise InvalidArgument("a weight is negative, or all are 0.", where="weights")
     centre = float(np.average(values, weights=weights))
     return dataclasses.replace(plain, estimate=centre, low=centre, high=centre)
-
-
-def combine_means(facts: Facts, name: str, made: MadeFacts, mean: Callable[[str, float], Interval], level: float) -> Interval:
-    """The mean of a sum or difference of published columns, by `mean` of each part at a level; or `NoHonestAnswer`.
-
-    The mean of a sum over all records is the sum of the means. Of m parts with noise each is asked at 1 - (1 - level)/m: that one
-    of their intervals misses happens in at most a share 1 - level of releases (Bonferroni), whatever links their noise has.
-    """
-    check_level(level)
-    if not made.is_linear:
-        raise NoHonestAnswer(
-            ANALYST("decline.made_otherwise", columns=", ".join(made.of)), where=name, remedy=ANALYST("advice.parts")
-        )
-    for part in made.of:
-        if f"{part}_missing" in facts.columns:
-            raise NoHonestAnswer(ANALYST("decline.made_of_reasons", column=part), where=name, remedy=ANALYST("advice.parts"))
-    noisy = sum(not facts.is_exact(part) for part in made.of)
-    at = 1 - (1 - level) / max(noisy, 1)
-    means = [(sign, mean(part, level if facts.is_exact(part) else at)) for sign, part in zip(made.signs, made.of, strict=True)]
-    estimate = sum(sign * one.estimate for sign, one in means)
-    low = sum(one.low if sign > 0 else -one.high for sign, one in means)
-    high = sum(one.high if sign > 0 else -one.low for sign, one in means)
-    kinds: list[IntervalKind] = [one.kind for _, one in means if one.kind != "exact"] or ["exact"]
-    kind = kinds[0] if len(kinds) == 1 else "bound"
-    words = ANALYST("made.mean", columns=", ".join(made.of), level=f"{at:.6g}") if noisy else ANALYST("made.exact")
-    return Interval(estimate, low, high, level, kind, words)
 
 
 def _check_rows(facts: Facts, name: str, values: FloatArray) -> None:

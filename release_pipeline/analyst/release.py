@@ -28,7 +28,6 @@ from release_pipeline.analyst.laws import Law, explain_kit, law_of
 from release_pipeline.analyst.means import (
     Interval,
     Moments,
-    combine_means,
     estimate_mean,
     state_mean,
     state_weighted_mean,
@@ -66,15 +65,13 @@ class Release:
 
     def mean(self, column: str, *, weights: str | None = None, level: float = 0.95) -> Any:
         """The mean of a column in the confidential table, over all its records; or `NoHonestAnswer`. Of a column without noise
-        it is the plain mean, exactly; by the `weights` of another such column the weighted one. That of a sum or difference of
-        published columns is made of their means. An `Interval`, of a column of dates or times `Moments`."""
+        it is the plain mean, exactly; by the `weights` of another such column the weighted one. An `Interval`, of dates and times
+        `Moments`."""
         check_name(column)
         if weights is not None:
             return state_weighted_mean(self.facts, column, *self._exact_pair(column, weights), level)
         if column in self.data and self.facts.is_exact(column):
             return state_mean(self.facts, column, read_numbers(self.data, column), level)
-        if column in self.facts.columns and (made := self.facts.columns[column].made) is not None:
-            return combine_means(self.facts, column, made, lambda part, at: self.mean(part, level=at), level)
         self.facts.masked_column(column)
         if self.counts or counts_by_value(self.facts):
             return self._tell(column, find_counts(self.counts, self.facts, column).mean(level))

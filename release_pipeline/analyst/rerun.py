@@ -248,8 +248,6 @@ def find_design(facts: Facts, counts: Mapping[str, Counts], pairs: Mapping[tuple
         raise NoHonestAnswer(ANALYST("decline.rerun_method", method=facts.method), remedy=ANALYST("advice.ask"))
     if facts.total is None or not all(name in counts for name in names):
         raise NoHonestAnswer(ANALYST("decline.rerun_facts"), remedy=ANALYST("advice.ask"))
-    if facts.has_impossible:
-        raise NoHonestAnswer(ANALYST("decline.rerun_impossible"), remedy=ANALYST("advice.pair"))
     budget = TableBudget(facts.total.fraction, facts.by_rho)
     columns = [_declare(facts, facts.columns[name], counts[name]) for name in names]
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,7 @@ from release_pipeline.audit.compared import Compared, Numbers, measure_sample
 from release_pipeline.audit.gates import Groups, journalist_risk
 from release_pipeline.audit.linkage import measure_ladder, note_linkage
 from release_pipeline.audit.models import predict
-from release_pipeline.audit.package import spell_out
-from release_pipeline.audit.structure import measure_structure, measure_ties
+from release_pipeline.audit.structure import measure_structure
 from release_pipeline.audit.subgroups import NO_GROUP, GroupedColumn, Grouping, Labels, measure_group_means, measure_subgroups
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.mechanisms.attacks import (
@@ -40,7 +39,6 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import Plain
 from release_pipeline.policy.families.whole_table import pick_synthetic
 from release_pipeline.policy.file.sections import Target
-from release_pipeline.policy.file.words import find_ties
 from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
 from release_pipeline.rows.columns import Read, encode_entries, encode_features, read_weights, take_few
 from release_pipeline.rows.counted import Counting
@@ -80,7 +78,6 @@ def audit_table(
         figures["sample"] = _measure_sample(compared, policy.weight)
     if policy.audit.groups:
         figures["subgroups"] = {name: measure_by_group(compared, name) for name in policy.audit.groups}
-    figures |= measure_rules(compared)
     progress("attacking the released table")
     figures |= (_attack if attack is None else attack)(attacked, streams)
     if groups is not None:
@@ -99,15 +96,6 @@ def draw_attacked(compared: Compared, streams: Streams) -> Compared:
     return compared.among(np.sort(shuffled_first(rows, ATTACKED_SAMPLE, streams("attacked"))))
 
 
-def measure_rules(compared: Compared) -> dict[str, Any]:
-    """Which ties released values keep, and what became of recomputed columns; nothing where there are none."""
-    policy = compared.policy
-    if not policy.recomputed_columns and not find_ties(policy):
-        return {}
-    forms = (_publish(compared, table) for table in ("came", "seen", "released"))
-    return measure_ties(policy, *forms, are_nobodys=compared.is_nobodys)
-
-
 def _measure_sample(compared: Compared, weight: str) -> dict[str, Any]:
     """Weighted figures of every masked column but the weight; of records without a value there is none."""
     policy, released = compared.policy, compared.released
@@ -124,19 +112,6 @@ def _measure_sample(compared: Compared, weight: str) -> dict[str, Any]:
     columns = ((name, weigh_both(name, column)) for name, column in policy.noise_columns.items() if name != weight)
     quasi = (released.column(name) for name in policy.released_quasi)
     return measure_sample(weight, columns, quasi, of_all[compared.own])
-
-
-def _publish(compared: Compared, which: Literal["came", "seen", "released"]) -> pa.Table:
-    """The released records as they are published, or as they would be without noise: as they came, or as the method saw them."""
-    policy, columns = compared.policy, dict[str, Any]()
-    for name in policy.released_columns:
-        if which == "released":
-            columns[name] = compared.released.column(name)
-        elif which == "seen":
-            columns[name] = compared.seen_of_released(name)
-        else:
-            columns[name] = compared.of_released(name)
-    return spell_out(pa.table(columns), policy)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of values as they came
@@ -312,7 +287,6 @@ def audit_synthetic(
     figures["structure"] = _measure_structure(few, before, after, streams)
     if policy.audit.groups:
         figures["subgroups"] = {name: measure_by_group(few, name) for name in policy.audit.groups}
-    figures |= measure_rules(few)
     if compared.originals >= LEAST_ATTACKED:
         progress("attacking a table made without a control group")
         figures |= attack_without_control(compared, remake, streams, among=before.records)

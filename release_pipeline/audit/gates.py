@@ -145,7 +145,6 @@ def _number(table: AnyTable, name: str) -> npt.NDArray[np.integer[Any]]:
 
 ERROR = "expected error"
 EXPECTED, ALONE = "expected from the data and the noise scales, before any noise", "of the released table alone"
-ATTACKED = "attacks on simulated releases before the charge: the upper end of the 95% interval"
 LINKED = "simulated releases before the charge: the one that links most"
 BLOCKED = "proved, not measured: how often a value is right, on average, of whom somebody names by the rest of the row"
 OF_BLOCKS = "of the blocks in which values are swapped, before any noise"

@@ -18,15 +18,14 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.file.published import labels_of
 from release_pipeline.policy.kinds import ListedColumn, MissingCategory, NoiseColumn, pick
 from release_pipeline.policy.kinds.base import SUPPRESSED, CodedColumn, LabelledColumn, reason_column
-from release_pipeline.rows.columns import AnyTable, ColumnTable, cut_table, load_table
-from release_pipeline.rows.suppress import recompute
+from release_pipeline.rows.columns import AnyTable, ColumnTable, cut_table
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
 
 
 def spell_out(table: pa.Table, policy: Policy) -> pa.Table:
     """A released table as it is published: no value where an entry stands for a reason to have none, and the reason in a column
-    of its own behind it; and what is made of it."""
+    of its own behind it."""
     columns: dict[str, Any] = {}
     for name, column in policy.released_columns.items():
         columns[name] = table.column(name).combine_chunks()
@@ -36,7 +35,6 @@ def spell_out(table: pa.Table, policy: Policy) -> pa.Table:
             columns[reason_column(name)] = reasons
         if isinstance(column, NoiseColumn) and column.clock is not None:
             columns[name] = show_moments(columns[name], column.clock)
-    columns |= recompute(pa.table(columns), policy) if policy.recomputed_columns else {}
     return pa.table({name: columns[name] for name in policy.published_columns if name in columns})
 
 
@@ -130,8 +128,6 @@ def check_released(table: AnyTable, policy: Policy, *, rows: int) -> Iterator[st
     if list(table.column_names) != names:
         yield "The data have other columns than the policy releases."
         return
-    if policy.recomputed_columns:
-        yield from _check_recomputed(load_table(table), policy)
     if table.num_rows != rows:
         yield f"The data have {table.num_rows:,} records, and {rows:,} were recorded."
     for name, column in policy.noise_columns.items():
@@ -194,13 +190,6 @@ def _check_numbers(table: pa.Table, name: str, column: NoiseColumn, policy: Poli
         yield f"Column {name} has values outside its domain."
     elif policy.lies_on_grid and not lie_on_grid(column.exact_grid, values):
         yield f"Column {name} has values off its grid."
-
-
-def _check_recomputed(table: pa.Table, policy: Policy) -> Iterator[str]:
-    """What is made of the published columns is what they make."""
-    for name, column in recompute(table, policy).items():
-        if not table.column(name).combine_chunks().equals(column):
-            yield f"Column {name} is not what the columns make that it is made of."
 
 
 def _check_reasons(table: pa.Table, name: str, known: Sequence[str]) -> Iterator[str]:

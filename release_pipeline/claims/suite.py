@@ -28,7 +28,6 @@ _SYNTHETIC = (
 )
 _LISTED = "c: {role: quasi, do: synthesise, values: [x, y, z]}"
 _OTHER = "d: {role: quasi, do: synthesise, values: [x, y]}"
-_NO_WORK = "{a: {from: 200, to: 600}, c: [x, y]}"
 _WHO = "who: {role: identifier, do: drop}"
 _WEIGHT = "w: {role: weight, do: drop, domain: [1, 400], grid: 0.5, outside: clamp}"
 _WEIGHTS = "w: {role: weight, do: keep, values: [1.5, 10, 400], why: made up}"
@@ -111,11 +110,6 @@ _MORE = {  # beside the plain cases of the methods that work column by column
     ),
     "dp-table, by rho": _Case(
         "method: dp-table, definition: zcdp, epsilon: 4, delta: 0.001", noise=0, other=f"{_SYNTHETIC}\n  {_LISTED}"
-    ),
-    "dp-table, combinations that cannot occur": _Case(
-        f"method: dp-table, epsilon: 3, never: [{_NO_WORK}, {{c: z, d: y}}]",
-        noise=0,
-        other=f"{_SYNTHETIC}\n  {_LISTED}\n  {_OTHER}",
     ),
     "tables in levels": _Case(
         "method: dp-um, epsilon: 2, k: 3",

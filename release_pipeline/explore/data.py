@@ -228,7 +228,7 @@ def _read_records(policy: Policy, source: SourceDoor, where: str, words: str, *,
     column = policy.source.release_column
     has_releases = column is not None and column in names
     chosen = release_filter(policy, names, release) if has_releases else None
-    with open_raw(source, {name: names[name] for name in needed}, release=chosen, derive=policy.derived_before) as table:
+    with open_raw(source, {name: names[name] for name in needed}, release=chosen, derive=policy.derive) as table:
         if not (count := table.count_records()):
             of = f" of release {release}" if chosen is not None else ""
             raise DataRefused(f"there are no records{of}.", findings=(), where=where, remedy="Name another with --release.")
@@ -238,7 +238,7 @@ def _read_records(policy: Policy, source: SourceDoor, where: str, words: str, *,
 def _needed(policy: Policy) -> list[str]:
     """The columns of the source that released ones are made of: no person's, none of an
     expectation."""
-    inputs = {column for how in policy.derived_before.values() for column in how.inputs}
+    inputs = {column for how in policy.derive.values() for column in how.inputs}
     wanted = [name for name in policy.released_columns if name not in policy.derive]
     return list(dict.fromkeys((*wanted, *sorted(inputs - policy.derive.keys()))))
 

@@ -122,24 +122,6 @@ _LINES = 100_000  # of a file are looked at
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-_PROPOSALS = {
-    ("age", "ages", "years"): "{intervals: [5, 10, 20], domain: [0, 120], grid: 1, outside: clamp}",
-    ("zip", "zipcode", "postcode", "postal", "plz"): "{prefixes: [5, 3, 1], of: digits}",
-    (
-        "date",
-        "birth",
-        "birthday",
-        "birthdate",
-        "dob",
-        "born",
-    ): "{dates: [day, month, year, decade], first: 1900-01-01, last: 2030-12-31}",
-    ("sex", "gender", "race", "ethnicity", "religion"): "{groups: [VALUE, VALUE]}",
-    ("marital", "country", "region", "state", "county", "city", "town", "education", "occupation", "job", "nationality"): (
-        "{groups: {LABEL: [VALUE, VALUE], LABEL: [VALUE]}}"
-    ),
-}
-
-
 def draft_policy(
     name: str,
     file: Path,
@@ -193,8 +175,9 @@ protect: {{method: , epsilon: , k: }}        # dp-cdf, laplace, dp-um, idp-ls, i
 #   released to `drop`.
 #   noise: {{role: , do: noise, domain: [lower, upper], grid: , outside: clamp or fail, missing: fail, why: , label: , unit: }}
 #   keep:  {{role: , do: keep, values: [...], why: , label: , labels: {{VALUE: what it means}}}}
-#   generalise: {{role: quasi, do: generalise, hierarchy: , why: , label: }}, where hierarchy is {{csv: FILE}} (level0,...),
-#     {{groups: {{LABEL: [values], LABEL: [values]}}}}, or one of the forms that are proposed below by the names of columns
+#   generalise: {{role: quasi, do: generalise, hierarchy: , why: , label: }}, where hierarchy is
+#     {{groups: {{LABEL: [values], LABEL: [values]}}}}, {{intervals: [5, 10, 20], domain: [0, 120], grid: 1, outside: clamp}},
+#     {{prefixes: [5, 3, 1], of: digits}} or {{dates: [day, month, year], first: 1900-01-01, last: 2030-12-31}}
 columns:
 {lines}
 drop: [{rest}]
@@ -271,16 +254,7 @@ def _describe(source: FileSource | SurveySource) -> SurveyFile:
 def _draft_column(column: str, described: Mapping[str, SurveyColumn]) -> list[str]:
     known = described.get(canonical_name(column))
     comments = [] if known is None else [f"  # {line}" for line in propose(known)]
-    return [*comments, f"  {_key(column)}: {{role: , do: }}{_propose(column)}"]
-
-
-def _propose(column: str) -> str:
-    """A hierarchy that a column of this name often has, as a comment; nothing is known of its values."""
-    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+", column)
-    for names, hierarchy in _PROPOSALS.items():
-        if any(word.lower() in names for word in words):
-            return f"    # generalise? hierarchy: {hierarchy}"
-    return ""
+    return [*comments, f"  {_key(column)}: {{role: , do: }}"]
 
 
 def _key(name: str) -> str:

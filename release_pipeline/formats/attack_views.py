@@ -36,8 +36,7 @@ class RungView:
 class CriterionView:
     """One attack by the criterion that it is tried for (`privacy.attacks.CRITERIA`): how often it succeeds (`rate`), the same
     against its control group, and what is `beyond`, (attack - control) / (1 - control); None of record linkage, which has no
-    control group. With a `limit`: what was `foreseen` before the charge, and the `most` of it, which the limit is on. `worst`:
-    the column that an attack on all is worst for. `words`: what the attacker knows and tries."""
+    control group. `worst`: the column that an attack on all is worst for. `words`: what the attacker knows and tries."""
 
     criterion: str
     attack: str
@@ -45,9 +44,6 @@ class CriterionView:
     guess: float
     control: ShareView | None = None
     beyond: ShareView | None = None
-    foreseen: ShareView | None = None
-    most: float | None = None
-    limit: float | None = None
     worst: str = ""
     words: str = ""
 

@@ -229,16 +229,6 @@ class Suppression:
     cells_blanked: Annotated[int, "minimum:0", "How many cells were blanked."]
 
 
-@dataclass(frozen=True, slots=True)
-class MadeView:
-    """Of a recomputed column: how it was made of other published ones, row by row. It has no
-    noise of its own and costs nothing."""
-
-    by: Annotated[str, "The function: sum, difference (the first without the others), limit, bands, merge or period."]
-    of: Annotated[tuple[str, ...], "minItems:1", "The published columns that it was made of, in their order."]
-    words: Annotated[str, "The function in words."]
-
-
 class EntryLabel(NamedTuple):
     """One entry."""
 
@@ -257,8 +247,7 @@ class ColumnView:
     done: Annotated[
         str,
         "What was done to it: noise (masked by the method), keep (released as it is), generalise,"
-        " missing (it says why the cells of the column before it are empty), or recompute (made of "
-        "published columns: see made).",
+        " or missing (it says why the cells of the column before it are empty).",
     ]
     type: Annotated[
         str,
@@ -313,11 +302,6 @@ class ColumnView:
         str | None, "Of a column that was counted by value: where its cells are finest, as a decimal; null where it was not."
     ] = None
     rho: Annotated[CardAmount | None, "Under zcdp: its part of rho; null under other definitions."] = None
-    made: Annotated[
-        MadeView | None,
-        "Of a recomputed column: how it was made of other published ones, row by row. It has no "
-        "noise of its own and costs nothing.",
-    ] = None
     label: Annotated[str | None, "What the column has, in the steward's words; null where the policy gives none."] = None
     description: Annotated[
         str | None, "What there is to know of it, in the steward's words; null where the policy says nothing."
@@ -422,10 +406,6 @@ class Card:
         str | None,
         "The claim as one number, where one holds for everything in the package; else null.",
     ] = None
-    cannot_occur: Annotated[
-        tuple[str, ...],
-        "What the policy of a dp-table release says cannot occur, a sentence each: declared, and no fact of the data.",
-    ] = ()
     looks: Annotated[
         Looks | None,
         "That parameters may have been chosen with knowledge of the data: the trials on "

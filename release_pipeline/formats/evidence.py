@@ -24,12 +24,10 @@ from release_pipeline.formats.internal_view import (
     CorrelationView,
     LookView,
     PredictionView,
-    RecomputedView,
     SampleView,
     SpreadView,
     StructureView,
     SubgroupView,
-    TieView,
 )
 from release_pipeline.policy.documents import Plain, read_as
 
@@ -137,11 +135,9 @@ class AuditFigures:
     linkage_ladder: tuple[RungView, ...] = ()
     sse_paper: float | None = None
     sample: SampleView | None = None
-    ties: tuple[TieView, ...] = ()
     structure: StructureView | None = None
     closest: ClosestView | None = None
     nearest: NearView | None = None
-    recomputed: dict[str, RecomputedView] = field(default_factory=dict[str, RecomputedView])
     information_loss: dict[str, float] = field(default_factory=dict[str, float])
     relative_error: dict[str, float | None] = field(default_factory=dict[str, float | None])
 

@@ -230,30 +230,6 @@ class SampleView:
 
 
 @dataclass(frozen=True, slots=True)
-class TieView:
-    """A rule that ties published columns, and how many published records break it before and after."""
-
-    name: str
-    words: str
-    before: int
-    after: int
-
-
-@dataclass(frozen=True, slots=True)
-class RecomputedView:
-    """A recomputed column beside what the original records make: of numbers error over variance, mean absolute error and means,
-    of texts the share of records that have another one."""
-
-    error: float | None = None
-    absolute_error: float | None = None
-    original: float | None = None
-    released: float | None = None
-    changed: float | None = None
-    name: str = ""
-    words: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Learned:
     """What a model learns of one target, from released and from original records: F-measures, 0 to 1."""
 
@@ -405,9 +381,6 @@ class InternalView:
     tables: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     subgroups: tuple[SubgroupsView, ...] = ()
-    ties: tuple[TieView, ...] = ()
-    recomputed: tuple[RecomputedView, ...] = ()
-    rows_out: int = 0
     structure: StructureView | None = None
     closest: ClosestView | None = None
     nearest: NearView | None = None

@@ -60,14 +60,13 @@ class Validated(Checkpoint):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Microaggregated(Checkpoint):
-    """Clusters and scales are fixed. `input`: the version of the records that they were made of. `foreseen`: what attacks were to
-    be expected to find, and `linked` what share of the rows simulated releases link, where the policy limits that."""
+    """Clusters and scales are fixed. `input`: the version of the records that they were made of. `linked`:
+    what share of the rows simulated releases link, where the policy limits that."""
 
     stage: ClassVar[str] = "microaggregated"
     input: str
     columns: Mapping[str, Figures]
     facts: Figures
-    foreseen: tuple[Figures, ...] = ()
     linked: float | None = None
 
 

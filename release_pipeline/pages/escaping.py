@@ -87,11 +87,6 @@ def describe_type(column: ColumnView) -> str:
     return PUBLIC.read_section("type").get(column.type, column.type)
 
 
-def describe_derivation(name: str) -> str:
-    """How a column was made of others."""
-    return PUBLIC.read_section("derivation").get(name, name)
-
-
 def say_amount(text: str) -> str:
     """An amount that has no end in words; any other text as it is."""
     return PUBLIC("total.infinite") if text == "infinity" else text
@@ -161,7 +156,6 @@ def load_templates(format: Format) -> jinja2.Environment:
         "scope": say_scope,
         "restored": describe_order,
         "protection": describe_protection,
-        "kind": describe_derivation,
     }
     return environment
 

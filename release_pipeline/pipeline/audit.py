@@ -10,7 +10,7 @@ from release_pipeline.formats.passed_stages import (
     Validated,
 )
 from release_pipeline.masking import RECORD, find_strategy
-from release_pipeline.masking.criteria import judge_criteria, list_criteria
+from release_pipeline.masking.criteria import list_criteria
 from release_pipeline.masking.simulation import judge_linkage
 from release_pipeline.masking.swapping import read_blocks
 from release_pipeline.mechanisms.noise import Context, NoiseStream, noise_stream
@@ -63,11 +63,10 @@ def audit(context: StageContext) -> StageResult:
             figures |= {"share_suppressed": suppressed.share}
             judged = judge_gates(clusters.columns, policy.gates)
             judged += judge_linkage(policy, clusters.linked)
-            judged += judge_criteria(policy, clusters.foreseen)
             judged += judge_groups(groups, policy.gates)
             beside = stored.context if stored is not None else collect_context(context.site, policy, context.id)
             gates = [gate.to_json() for gate in judged]
-            beside = {**beside, "criteria": list_criteria(policy, figures, clusters.foreseen)}
+            beside = {**beside, "criteria": list_criteria(policy, figures)}
             stored = write_checkpoint(context, workspace, Audited, version, [], internal=figures, gates=gates, **beside)
     context.probe.reached("audited")
     gates = stored.judged

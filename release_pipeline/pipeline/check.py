@@ -34,7 +34,7 @@ from release_pipeline.policy.file.model import Policy
 from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.policy.loading.load import check_name
 from release_pipeline.policy.plans.plan import check_rows, describe_plan, make_plan
-from release_pipeline.policy.plans.views import PlanView, describe_measured, view_plan
+from release_pipeline.policy.plans.views import PlanView, view_plan
 from release_pipeline.store.environment import machine_memory
 from release_pipeline.store.ledger import Charge, list_charges
 from release_pipeline.store.site import find_site
@@ -269,8 +269,6 @@ def describe_check(check: Check, *, width: int = 110) -> Iterator[str]:
         yield f"{'rows':<12}{check.plan.rows:,}, {check.plan.rows_from}"
     for words in describe_typical(check.plan):
         yield from textwrap.wrap(words, width, initial_indent=f"{'typical':<12}", subsequent_indent=" " * 12)
-    for words in describe_measured(check.plan.policy, check.plan.rows):
-        yield from textwrap.wrap(words, width, initial_indent=f"{'measured':<12}", subsequent_indent=" " * 12)
     if (memory := check.memory) is not None and check.plan.rows is not None:
         yield f"{'memory':<12}{describe_memory(memory, check.plan.rows)}"
     if check.home is not None:

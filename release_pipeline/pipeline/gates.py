@@ -8,13 +8,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from release_pipeline.audit.gates import ATTACKED, LINKED, judge_gates
+from release_pipeline.audit.gates import LINKED, judge_gates
 from release_pipeline.errors import Blocked, GateFailed
 from release_pipeline.formats.evidence import read_evidence
 from release_pipeline.ledger.looks import WITHHELD
 from release_pipeline.ledger.states import ReleaseStatus
 from release_pipeline.masking import Figures, find_strategy
-from release_pipeline.masking.criteria import Entry, expect_criteria, judge_criteria
 from release_pipeline.masking.simulation import PURPOSE, Ladder, expect_linkage, explain_linkage, judge_linkage, needs_no_draws
 from release_pipeline.pipeline.checkpoints import find_earlier_blocks
 from release_pipeline.pipeline.context import StageContext
@@ -26,10 +25,6 @@ from release_pipeline.store.site import Site
 from release_pipeline.store.vault import ReleaseWorkspace
 
 Standings: TypeAlias = Mapping[ReleaseId, ReleaseStatus]
-_OF_ATTACKS = (  # what a steward can do, whichever attacks gained too much
-    "Limits on attacks are on the upper end of a 95% interval: with few records little can be shown, however little is gained. "
-    "More records, a larger k, other or fewer columns, or another limit would do (docs/policy.md, Limits on what attacks gain)."
-)
 
 
 def check_differencing(context: StageContext, workspace: ReleaseWorkspace, statuses: Standings) -> None:
@@ -106,29 +101,23 @@ def _refusal_file(site: Site, release: ReleaseId) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Foreseen:
-    """What to expect of a release, as far as it was asked for: `errors` by column, what `attacks` find, and what share of its
-    rows is `linked`."""
+    """What to expect of a release, as far as it was asked for: `errors` by column, and what share of its rows is
+    `linked`."""
 
     errors: Figures
-    attacks: list[Entry]
     linked: float | None
 
 
 def judge_before_charge(context: StageContext, records: Records, content: str) -> Foreseen:
-    """What error to expect of every noise column, and what attacks and linkage are to be expected to find where these have a
-    limit, and the gates on all of it judged: before anything is charged, so that a policy that cannot pass costs nothing. The
-    same data and method give the same figures. Attacks and linkage draw by data and name of the method only: else a change of
-    epsilon by a billionth would draw again, until a limit is met by luck."""
+    """What error to expect of every noise column, and what linkage where it has a limit, and the gates on both judged: before
+    anything is charged, so that a policy that cannot pass costs nothing. The same data and method give the same figures. Linkage
+    draws by data and name of the method only: else a change of epsilon by a billionth would draw again, until a limit is met by
+    luck."""
     policy = context.policy
     secret = _draw_lot(context, "expected error", content, policy.protect.model_dump_json())
     strategy = find_strategy(context.policy, earlier=find_earlier_blocks(context, records.workspace), counting=records.counting)
     expected = strategy.expect(records.read, secret=secret, progress=context.progress)
     judged = [*judge_gates(expected, policy.gates), *strategy.judge(expected)]
-    attacks: list[Entry] = []
-    if policy.gates.of_criteria:
-        lot = _draw_lot(context, "criteria", content, policy.protect.method)
-        attacks = expect_criteria(policy, strategy, records.read, secret=lot, progress=context.progress)
-        judged += judge_criteria(policy, attacks)
     ladder = _expect_linkage(context, records, content)
     linked = ladder[-1].linked.value if ladder else None
     judged += judge_linkage(policy, linked)
@@ -137,23 +126,21 @@ def judge_before_charge(context: StageContext, records: Records, content: str) -
     if words:
         context.count_refusal()  # before a figure is written
         free = "No noise was drawn, and nothing is charged." if policy.method.is_noisy else "Nothing is charged."
-        how = f"{_OF_ATTACKS} " if any(gate.basis == ATTACKED for gate in failed) else ""
         if context.site.forbids_looks:
             forget_refusal(context.site, context.id)
             words = tuple(gate.describe("the figure is withheld") for gate in failed)
-            raise GateFailed(" ".join(words), findings=words, where=str(context.id), remedy=f"{how}{free} {WITHHELD}")
-        how += f"{explain_linkage(policy, ladder)} " if any(gate.basis == LINKED for gate in failed) else ""
-        figures = {"gates": [gate.to_json() for gate in judged], "expected": expected, "foreseen": attacks}
+            raise GateFailed(" ".join(words), findings=words, where=str(context.id), remedy=f"{free} {WITHHELD}")
+        how = f"{explain_linkage(policy, ladder)} " if any(gate.basis == LINKED for gate in failed) else ""
+        figures = {"gates": [gate.to_json() for gate in judged], "expected": expected}
         figures |= {"foreseen_ladder": [asdict(rung) for rung in ladder]} if ladder else {}
         keep_refusal(context, figures)
-        tried = [{**entry, "foreseen": entry["beyond"]} for entry in attacks]  # there is no released table to try them on
-        evidence = read_evidence({"release": str(context.id), **figures, "criteria": tried}, where=str(context.id))
+        evidence = read_evidence({"release": str(context.id), **figures}, where=str(context.id))
         shown = show_refusal(context, render_report(context.policy, evidence, stopped_at=BEFORE_CHARGE))
         file = _refusal_file(context.site, context.id).relative_to(context.site.home)
         remedy = f"{how}{free} The figures: {file}. {shown}"
         raise GateFailed(" ".join(words), findings=words, where=str(context.id), remedy=remedy)
     forget_refusal(context.site, context.id)
-    return Foreseen(expected, attacks, linked)
+    return Foreseen(expected, linked)
 
 
 def _expect_linkage(context: StageContext, records: Records, content: str) -> Ladder:

@@ -90,7 +90,7 @@ def keep_records(
     place = find_place(site, policy, workspace, source, columns, release)
     if place is not None:
         return _keep_cells(policy, workspace, place, source.name)
-    raw = workspace.ingest(source, columns, release=release, derive=policy.derived_before)
+    raw = workspace.ingest(source, columns, release=release, derive=policy.derive)
     return Kept(["raw"], raw.count_records())
 
 

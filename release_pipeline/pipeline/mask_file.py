@@ -147,7 +147,7 @@ def mask_table(policy: Policy, file: Path, *, release: str | None = None, progre
     outside = count_releases(policy, source, names)
     refuse(str(file), check_release_column(outside, policy) if outside is not None else [])
     needed = {name: names[name] for name in needed_columns(policy)}
-    with open_raw(source, needed, release=release_filter(policy, names, release), derive=policy.derived_before) as table:
+    with open_raw(source, needed, release=release_filter(policy, names, release), derive=policy.derive) as table:
         progress("checking types, domains, categories and persons")
         facts = collect_facts(policy, table)
         if facts.records == 0:

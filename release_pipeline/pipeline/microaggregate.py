@@ -73,7 +73,6 @@ def microaggregate(context: StageContext) -> StageResult:
             workspace.keep_blocks(policy.policy, SWAPPED, BLOCK)
         evidence = {name: {**figures, **foreseen.errors.get(name, {})} for name, figures in made.evidence.items()}
         payload = {"input": checkpoint.version, "columns": evidence, "facts": dict(made.facts)}
-        payload |= {"foreseen": foreseen.attacks} if foreseen.attacks else {}
         payload |= {"linked": foreseen.linked} if foreseen.linked is not None else {}
         stored = write_checkpoint(context, workspace, Microaggregated, version, list(made.tables), **payload)
         context.probe.reached("the clusters are made, not yet committed")

@@ -14,11 +14,9 @@ import pyarrow.compute
 from release_pipeline.errors import DataRefused
 from release_pipeline.mechanisms.basis.arrays import pieces
 from release_pipeline.policy import Policy
-from release_pipeline.policy.file.impossible import Range
-from release_pipeline.policy.file.impossible_rules import find_met
 from release_pipeline.policy.file.sections import Person
 from release_pipeline.policy.hierarchies import Intervals
-from release_pipeline.policy.kinds import AnyColumn, GeneraliseColumn, ListedColumn, NoiseColumn
+from release_pipeline.policy.kinds import AnyColumn, GeneraliseColumn, NoiseColumn
 from release_pipeline.policy.kinds.base import CodedColumn
 from release_pipeline.policy.values.periods import PATTERN, ListReading, NumberReading, Reading, RuleReading
 from release_pipeline.rows.checks import Check, Facts, refusals
@@ -33,7 +31,7 @@ NO_RELEASES = {"missing": 0, "undeclared": 0}
 def needed_columns(policy: Policy) -> list[str]:
     """The columns of the source that are read at all: those that are released, the person's, those of expectations, and those
     that others are derived of."""
-    inputs = {column for how in policy.derived_before.values() for column in how.inputs}
+    inputs = {column for how in policy.derive.values() for column in how.inputs}
     needed = [name for name in policy.columns if is_needed(policy, name) or name in inputs]
     return [name for name in (*needed, *sorted(inputs - set(needed))) if name not in policy.derive]
 
@@ -63,7 +61,7 @@ def count_releases(policy: Policy, source: SourceDoor, names: Mapping[str, str])
 def collect_facts(policy: Policy, table: RawTable) -> Facts:
     """Counts about every column that a rule needs."""
     facts = count_columns(policy, dict.fromkeys(table.kinds, table), table.count_records())
-    return replace(facts, impossible=_count_impossible(policy, table), unread=count_unread(table, policy.derived_before))
+    return replace(facts, unread=count_unread(table, policy.derive))
 
 
 def count_columns(policy: Policy, tables: Mapping[str, RawTable], records: int) -> Facts:
@@ -77,39 +75,6 @@ def count_columns(policy: Policy, tables: Mapping[str, RawTable], records: int) 
         elif isinstance(policy.person, Person) and name == policy.person.column:
             counts[name] = table.count_persons(name, allowed=policy.person.records)
     return Facts(records, counts, {name: table.kinds[name] for name, table in tables.items()})
-
-
-def _count_impossible(policy: Policy, table: RawTable) -> dict[int, int]:
-    """How many records have each combination that cannot occur, by the place of its rule: as rows are made, so after what is
-    missing was filled and what is outside was clamped. Of rules about columns that cannot be read nothing."""
-    found: dict[int, int] = {}
-    for number, rule in enumerate(policy.protect.impossible):
-        met = [_find_met(policy, name, condition, table) for name, condition in rule.items()]
-        known = [one for one in met if one is not None]
-        if len(known) == len(met):
-            found[number] = int(np.logical_and.reduce(known).sum())
-    return found
-
-
-def _find_met(
-    policy: Policy, name: str, condition: Range | tuple[int | str, ...], table: RawTable
-) -> npt.NDArray[np.bool_] | None:
-    """Which records meet a condition; None where the column cannot be read."""
-    column = policy.columns[name]
-    if isinstance(column, ListedColumn):
-        if name not in table.kinds:
-            return None
-        entries = _fill(table.categories(name), column.filled)
-        met: npt.NDArray[np.bool_] = _compute.is_in(entries, value_set=pa.array([str(value) for value in condition], pa.string()))
-        return np.asarray(met)
-    typed = typed_column(policy, name, table) if isinstance(column, NoiseColumn) else None
-    if typed is None or not isinstance(column, NoiseColumn):
-        return None
-    numbers = typed.to_numpy(zero_copy_only=False)
-    is_number = np.isfinite(numbers)
-    entries = column.coded_grid.quantise(np.where(is_number, numbers, float(column.domain[0])))
-    [(first, last)] = find_met(column, condition)
-    return is_number & (entries >= first) & (entries <= last)
 
 
 def _count(name: str, reading: Reading, table: RawTable) -> dict[str, Mapping[str, int]]:

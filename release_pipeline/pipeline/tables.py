@@ -36,10 +36,10 @@ def write_together(table: tuple[Path, pa.Table], evidence: tuple[Path, Mapping[s
 
 
 def read_table(path: Path, *, format: str, policy: Policy) -> AnyTable:
-    """A table of ours, in one of its formats: masked and recomputed columns as numbers or dates, in CSV others as text. Of a
+    """A table of ours, in one of its formats: masked columns as numbers or dates, in CSV others as text. Of a
     large file no column is in memory before it is asked for."""
     if format in SURVEY_FORMATS:
-        return read_survey(path, list_columns(policy.columns, policy.derive, policy.suppress, format), format)
+        return read_survey(path, list_columns(policy.columns, policy.suppress, format), format)
     if format == "parquet":
         opened = _open_parquet(path)
         return opened if opened.num_rows * len(opened.column_names) * _CELL > HELD else pyarrow.parquet.read_table(path)
@@ -55,7 +55,6 @@ def open_table(path: Path, *, format: str, policy: Policy) -> ColumnTable:
 
 def _convert_csv(policy: Policy, **options: Any) -> Any:
     kinds: dict[str, Any] = dict.fromkeys(policy.published_columns, pa.string())
-    kinds |= dict.fromkeys([name for name in policy.recomputed_columns if not policy.derive[name].is_text], pa.float64())
     for name, column in policy.noise_columns.items():
         kinds[name] = pa.float64() if column.clock is None else type_of_moments(column.clock)
     return pyarrow.csv.ConvertOptions(
@@ -89,7 +88,7 @@ def try_formats(policy: Policy) -> None:
     """Refuse a policy whose table could not be written in one of its formats: before anything is read or charged."""
     for form in SURVEY_FORMATS:
         if form in policy.publish.formats:
-            try_survey(list_columns(policy.columns, policy.derive, policy.suppress, form), form)
+            try_survey(list_columns(policy.columns, policy.suppress, form), form)
 
 
 Slices: TypeAlias = Callable[[], Iterator[pa.Table]]  # a table, so many rows at a time: from the start at every call
@@ -107,7 +106,7 @@ def write_table(path: Path, table: pa.Table | Slices, *, format: str, policy: Po
         if policy is None:
             raise ValueError("what a file of Stata or SPSS says of its columns is the policy's")
         whole = pa.concat_tables(list(slices))
-        write_survey(path, whole, list_columns(policy.columns, policy.derive, policy.suppress, format), format)
+        write_survey(path, whole, list_columns(policy.columns, policy.suppress, format), format)
     elif format == "parquet":
         _write_parquet(path, slices if policy is None else map(partial(label_table, policy=policy), slices))
     else:

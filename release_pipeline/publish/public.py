@@ -21,7 +21,7 @@ from release_pipeline.formats.card import Card, Claim, ColumnBudget, ColumnView,
 from release_pipeline.formats.package import PackageView, render_csv
 from release_pipeline.mechanisms.basis.dates import DATE, MOMENT, read_moment
 from release_pipeline.mechanisms.basis.figures import count_things, format_count, is_instant, join_names
-from release_pipeline.pages.escaping import describe_derivation, end_sentence, load_templates, say_amount
+from release_pipeline.pages.escaping import end_sentence, load_templates, say_amount
 from release_pipeline.policy.documents import make_object, to_json
 from release_pipeline.publish.method_texts import find_texts
 from release_pipeline.publish.texts import FamilyTexts
@@ -218,7 +218,7 @@ def list_coded(package: PackageView) -> list[str]:
 
 
 def render_hierarchy(rows: Sequence[Sequence[str]]) -> str:
-    """hierarchy-COLUMN.csv: level0, level1, ..., as a policy can declare it again."""
+    """hierarchy-COLUMN.csv: level0, level1, ..., a row for every value."""
     return render_csv([f"level{level}" for level in range(len(rows[0]))], rows)
 
 
@@ -257,10 +257,6 @@ def _make_field(column: ColumnView, *, anywhere: bool) -> dict[str, Any]:
         raise ValueError("a released column is of type number, integer, string, date or datetime")
     why = PUBLIC("package.why", why=column.why) if column.why else ""
     parts = [column.description or "", why, column.hierarchy or ""]
-    if column.made is not None:
-        parts.append(
-            PUBLIC("package.made", words=column.made.words, by=describe_derivation(column.made.by), of=", ".join(column.made.of))
-        )
     if column.labels:
         parts.append(PUBLIC("package.labels", labels=", ".join(f"{value} = {label}" for value, label in column.labels)))
     if is_free and column.domain is not None:

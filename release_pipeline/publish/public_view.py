@@ -10,7 +10,7 @@ from pathlib import Path
 
 from release_pipeline import __version__
 from release_pipeline.analyst import explain_kit, law_of
-from release_pipeline.analyst.facts import ANYWHERE, INSIDE, MISSING, RECOMPUTE, SYNTHESISE
+from release_pipeline.analyst.facts import ANYWHERE, INSIDE, MISSING, SYNTHESISE
 from release_pipeline.analyst.facts import read_facts as read_card
 from release_pipeline.errors import Blocked
 from release_pipeline.formats.about import cite
@@ -26,7 +26,6 @@ from release_pipeline.formats.card import (
     Groups,
     Hashes,
     Looks,
-    MadeView,
     Method,
     PolicyName,
     RegistryHead,
@@ -50,10 +49,8 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import Plan, describe_block
 from release_pipeline.policy.file.about import name_readers
-from release_pipeline.policy.file.derivations import list_leaves
-from release_pipeline.policy.file.impossible import describe_rule
 from release_pipeline.policy.file.published import may_be_blanked
-from release_pipeline.policy.kinds import GeneraliseColumn, KeepColumn, NoiseColumn, RecomputeColumn
+from release_pipeline.policy.kinds import GeneraliseColumn, KeepColumn, NoiseColumn
 from release_pipeline.policy.kinds.base import SUPPRESSED, CodedColumn, LabelledColumn, reason_column
 from release_pipeline.policy.plans.loss import sum_series
 from release_pipeline.policy.plans.plan import (
@@ -89,7 +86,6 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
     about = tell_about(policy.about, policy)
     card = Card(
         headline=describe_headline(policy) or None,
-        cannot_occur=tuple(map(describe_rule, policy.protect.impossible)),
         looks=_tell_looks(find_looks_before(events, status.id)),
         about=replace(about, citation=cite(about, release, intent.noted)),
         audience=Audience(readers=name_readers(policy.audience), terms=policy.terms),
@@ -258,7 +254,7 @@ def _list_columns(policy: Policy, plan: Plan, facts: PublicFacts) -> Iterator[Co
     for name, column in policy.columns.items():
         if not isinstance(column, LabelledColumn):
             continue
-        view = _view_column(policy, name, plan, facts)
+        view = _column(policy, name, plan, facts)
         told = tell_column(name, column)
         said = {"label": told.label, "description": told.description, "unit": told.unit, "question": told.question}
         yield replace(view, **said, labels=tuple(EntryLabel(*entry) for entry in told.labels))
@@ -266,36 +262,6 @@ def _list_columns(policy: Policy, plan: Plan, facts: PublicFacts) -> Iterator[Co
             reasons = (*column.reasons, *([SUPPRESSED] if may_be_blanked(column, policy.suppress) else []))
             why = PUBLIC("missing.why_column", column=name)
             yield ColumnView(reason_column(name), column.role, MISSING, "string", why, values=reasons)
-
-
-def _view_column(policy: Policy, name: str, plan: Plan, facts: PublicFacts) -> ColumnView:
-    match policy.columns[name]:
-        case RecomputeColumn() as column:
-            return _recomputed(policy, name, column)
-        case _:
-            return _column(policy, name, plan, facts)
-
-
-def _recomputed(policy: Policy, name: str, column: RecomputeColumn) -> ColumnView:
-    how = policy.derive[name]
-    words, inputs = "; ".join(how.preview()), name_some(how.inputs)
-    masked = _masked_leaves(policy, name)
-    return ColumnView(
-        name,
-        column.role,
-        RECOMPUTE,
-        "string" if how.is_text else "number",
-        column.why or "",
-        values=how.outputs or (),
-        noise=PUBLIC("made.noise", columns=name_some(masked)) if masked and policy.method.is_noisy else None,
-        missing=PUBLIC("missing.made", columns=inputs),
-        made=MadeView(how.key(), how.inputs, words),
-    )
-
-
-def _masked_leaves(policy: Policy, name: str) -> list[str]:
-    """The masked columns that a recomputed one is made of in the end."""
-    return [leaf for leaf in list_leaves(policy.derive, policy.recomputed_columns, name) if leaf in policy.noise_columns]
 
 
 def _column(policy: Policy, name: str, whole: Plan, facts: PublicFacts) -> ColumnView:

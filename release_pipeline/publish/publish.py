@@ -34,7 +34,6 @@ from release_pipeline.ledger.states import (
     read_statuses,
     status_of,
 )
-from release_pipeline.masking.criteria import judge_criteria
 from release_pipeline.pages.escaping import escape_markdown, format_text
 from release_pipeline.pipeline.cap import open_account
 from release_pipeline.pipeline.context import StageResult
@@ -258,7 +257,6 @@ def _judge_candidate(candidate: Path, policy: Policy, status: ReleaseStatus) -> 
     if note_facts(evidence.facts, str(status.candidate_hash)) != status.facts:
         yield "The registry tells other facts of it than the evidence that was signed."
     gates += judge_gates({name: asdict(figures) for name, figures in evidence.columns.items()}, policy.gates)
-    gates += judge_criteria(policy, [asdict(entry) for entry in evidence.criteria])
     yield from (gate.words for gate in gates if not gate.passed)
 
 

@@ -317,9 +317,8 @@ def _variable(column: ColumnView, *, anywhere: bool) -> Lines:
     for value in dict.fromkeys((*column.values, *labels)):
         named = [_tag("labl", labels[value])] if value in labels else []
         yield from _within("catgry", [_tag("catValu", value), *named])
-    of_making = column.made.words if column.made else None
     why = PUBLIC("package.why", why=column.why) if column.why else None
-    said = [why, column.hierarchy, of_making, column.noise, column.missing]
+    said = [why, column.hierarchy, column.noise, column.missing]
     yield from (_tag("codInstr", words) for words in said if words)
     yield f'<varFormat type="{"numeric" if column.type in ("number", "integer") else "character"}"/>'
 

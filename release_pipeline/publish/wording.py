@@ -11,8 +11,7 @@ from release_pipeline.mechanisms.basis.figures import join_names
 from release_pipeline.mechanisms.catalogue import Family
 from release_pipeline.policy import Policy
 from release_pipeline.policy.families.columns import keeps_atoms, list_atoms
-from release_pipeline.policy.file.impossible import describe_rule
-from release_pipeline.policy.file.published import find_formulas, may_be_blanked
+from release_pipeline.policy.file.published import may_be_blanked
 from release_pipeline.policy.file.sections import Suppress, SuppressClasses
 from release_pipeline.policy.kinds import Fill, GeneraliseColumn, ListedColumn, MissingCategory, NoiseColumn
 from release_pipeline.policy.kinds.base import reason_column
@@ -173,16 +172,12 @@ def list_uses(policy: Policy, *, together: bool = False, blanked: bool = True) -
     if policy.swap is not None:
         yield PUBLIC("use.swapped")
         yield PUBLIC("use.swapped_links", records=policy.block_size)
-    if policy.recomputed_columns:
-        yield PUBLIC("use.recomputed", names=name_some(policy.recomputed_columns))
     if policy.tables:
         yield PUBLIC("use.tables", files=name_some(map(file_of, policy.tables)))
     if isinstance(policy.suppress, SuppressClasses):
         yield PUBLIC("use.missing")
     elif policy.suppress is not None:
         yield PUBLIC("use.blank") if blanked else PUBLIC("use.no_blank")
-    if policy.publish.formulas is not None:
-        yield PUBLIC("use.formulas", names=name_some(find_formulas(policy.columns, policy.derive)))
     if policy.releases != "once":
         yield PUBLIC("use.rows")
     if policy.adds_up:
@@ -220,8 +215,6 @@ def _use_whole_table(policy: Policy, *, together: bool = False) -> Iterator[str]
     yield PUBLIC("use.synthetic_counts")
     yield PUBLIC("use.synthetic_together") if together else PUBLIC("use.synthetic_pairs")
     yield PUBLIC("use.synthetic_rare")
-    for rule in policy.protect.impossible:
-        yield PUBLIC("use.synthetic_never", rule=describe_rule(rule))
 
 
 def _use_vectors(policy: Policy) -> Iterator[str]:

@@ -17,7 +17,7 @@ from release_pipeline.pages.escaping import load_templates
 from release_pipeline.report.sections.attacks import describe_attacks
 from release_pipeline.report.sections.columns import describe_correlations, describe_distributions, describe_errors
 from release_pipeline.report.sections.context import describe_budget, describe_looks
-from release_pipeline.report.sections.groups import describe_classes, describe_levels, describe_suppression, describe_ties
+from release_pipeline.report.sections.groups import describe_classes, describe_levels, describe_suppression
 from release_pipeline.report.sections.models import describe_predictions, describe_structure
 from release_pipeline.report.sections.parts import Section
 from release_pipeline.report.sections.subgroups import describe_sample, describe_subgroups, list_unasked
@@ -31,7 +31,6 @@ ORDER = (
     describe_structure,
     describe_classes,
     describe_sample,
-    describe_ties,
     describe_attacks,
     describe_predictions,
     describe_budget,
@@ -95,13 +94,12 @@ def describe_verdict(view: InternalView) -> str:
 
 
 def list_sections(view: InternalView) -> list[Section]:
-    """Every section in its order; of a release that was stopped, those that lack figures for it say so. Groups, weights and ties
+    """Every section in its order; of a release that was stopped, those that lack figures for it say so. Groups and weights
     have none where the policy has none, nor have looks where nobody looked."""
     unasked = [] if view.subgroups or list_unasked(view) else [describe_subgroups]
     unasked += _NOT_OF_SYNTHETIC if view.is_synthetic else [describe_structure]
     unasked += [] if view.has_weights else [describe_sample]
     unasked += [] if view.looks else [describe_looks]
-    unasked += [] if view.ties or view.recomputed else [describe_ties]
     sections = [show(view) for show in ORDER if show not in unasked]
     if not view.stopped_at:
         return sections

@@ -103,12 +103,6 @@ def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str =
         sample=audit.sample,
         has_weights=policy.weight is not None,
         tables=tuple(describe_tables(policy)),
-        ties=audit.ties,
-        recomputed=tuple(
-            replace(figures, name=name, words="; ".join(policy.derive[name].preview()))
-            for name, figures in audit.recomputed.items()
-        ),
-        rows_out=int(facts.get("rows_out", 0)),
         labels=tuple(describe_labels(policy.columns)),
         structure=audit.structure,
         closest=audit.closest,

@@ -30,7 +30,6 @@ class Facts:
     records: int
     columns: Mapping[str, Mapping[str, int]]
     kinds: Mapping[str, str]
-    impossible: Mapping[int, int] = field(default_factory=dict[int, int])  # by the place of a rule: records that meet it
     unread: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])  # by derived column and input
 
 
@@ -63,15 +62,12 @@ FAMILIES = {
     "size": "There are enough records.",
 }
 OWN_SUITE = "suite"
-IMPOSSIBLE = "impossible"
 
 
 def families_of(policy: Policy) -> dict[str, str]:
     """The families of checks that a release of this policy must pass, and what each says."""
     suite = {OWN_SUITE: "The steward's own suite of Great Expectations holds."}
-    never = {IMPOSSIBLE: "No record has a combination of values that the policy says cannot occur."}
-    asked = ((suite, policy.expectations), (never, policy.protect.impossible))
-    return {**FAMILIES, **{family: words for part, is_asked in asked if is_asked for family, words in part.items()}}
+    return {**FAMILIES, **suite} if policy.expectations else FAMILIES
 
 
 def match_header(header: Sequence[str], policy: Policy) -> tuple[dict[str, str], list[Check]]:
@@ -156,7 +152,7 @@ def check_facts(facts: Facts, policy: Policy) -> list[Check]:
         checks.append(Check("person_unit", "", "each_row", 0, ""))
     checked = {check.family for check in checks}  # where no number is read, that nothing is wrong with any was looked at, too
     checks += [Check(family, "", "numbers", 0, "") for family in ("types", "domains") if family not in checked]
-    return [*checks, *_check_impossible(facts, policy)]
+    return checks
 
 
 def check_roles(going_on: Sequence[str], policy: Policy) -> list[Check]:
@@ -402,21 +398,6 @@ def check_persons(person: Person, counts: Mapping[str, int]) -> Iterator[Check]:
         counts["too_often"],
         f"column {person.column}: {_persons(counts['too_often'], unit)} more than the {allowed}. {remedy}",
     )
-
-
-def _check_impossible(facts: Facts, policy: Policy) -> Iterator[Check]:
-    """Combinations that cannot occur, and do; a rule about a column that cannot be read is not met by nobody."""
-    for number, rule in enumerate(policy.protect.impossible):
-        columns, count = ", ".join(sorted(rule)), facts.impossible.get(number)
-        message = f"rule {number + 1} of never (columns {columns}): "
-        if count is None:
-            message += "not counted, for one of its columns cannot be read."
-        else:
-            message += (
-                f"{say_records(count)} have what the policy says cannot occur. Correct the source, or the rule: no "
-                "row would have it."
-            )
-        yield Check(IMPOSSIBLE, columns, f"rule {number + 1}", 1 if count is None else count, message)
 
 
 def round_up(count: int) -> int:

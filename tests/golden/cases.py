@@ -45,17 +45,6 @@ CLASSES = f"""
   illness: {{role: confidential, do: keep, values: [none, cold, "NA"], why: needed}}"""
 CLASS_HEADER = ("person", "year", "age", "zip", "born", "town", "income", "rent", "illness", "remark")
 BY_REGION = "{column: town, groups: {coast: [north, south], inland: [east]}}"
-DERIVE = """
-  total: {sum: [income, rent]}
-  back:  {difference: [total, rent]}
-  level: {bands: back, at: [200, 600.5], labels: [low, middle, high]}
-  place: {merge: town, into: {coast: [north], inland: [south]}, other: elsewhere}"""
-DERIVED = f"""{NAMES}{INCOME}{RENT}
-  town:   {{role: quasi, do: keep, values: [north, south, east], why: needed}}
-  total:  {{role: confidential, do: recompute, label: Income and rent, why: asked for}}
-  place:  {{role: quasi, do: recompute}}
-  level:  {{role: confidential, do: recompute, labels: {{low: up to 200, high: 600.5 and more}}}}
-  back:   {{role: confidential, do: recompute}}"""
 SYNTHETIC = f"""{NAMES}
   town:   {{role: quasi, do: synthesise, values: [north, south, east]}}
   sex:    {{role: quasi, do: synthesise, values: [0, 1], codes: {{8: refused, 9: refused}}}}
@@ -259,7 +248,6 @@ CASES: dict[str, Case] = {
         lambda: make_rows(300, releases=["1"]),
         gates="{min_rows: 200}",
     ),
-    "recompute": _case("method: idp-cbls, epsilon: 4, k: 5", DERIVED, IDP, drop="[name, sex]", derive=DERIVE),
     "weights": _case(
         "method: dp-cdf, epsilon: 8, k: 3",
         KEPT_WEIGHTS,

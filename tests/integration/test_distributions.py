@@ -21,7 +21,6 @@ PLACES = {"product": ROOT, "analyst": ROOT / "packages" / "analyst"}
 MADE = {  # what the product's wheel has from elsewhere in the checkout: where it is there
     "sql": "sql",
     "policies": "policies",
-    "requirements.lock": "requirements.lock",
     "apps/dagster/dagster.yaml": "dagster.yaml",
     "apps/dagster/workspace.yaml": "workspace.yaml",
 }

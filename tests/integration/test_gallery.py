@@ -73,11 +73,6 @@ EXAMPLES = {
             "ledger": ("epsilon 6.35418773 of 7",),
         },
         {"public/once/r1": ("5.019325201", None), "totals/once/r1": ("3.46123914", 1)},
-        (
-            Refusal(
-                "make_data.py", "np.where(age < 16, 0, income)", "income", "run public", "rule 2 of never (columns age, income)"
-            ),
-        ),
     ),
     "register": Example(
         {

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import math
 import random
-import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import pandas as pd
 import pytest
 from pycanon import anonymity
 
-from release_pipeline.errors import Blocked, DataRefused, GateFailed, PolicyInvalid, ReleasePipelineError
+from release_pipeline.errors import Blocked, DataRefused, GateFailed
 from release_pipeline.masking.classes import ClassStrategy
 from release_pipeline.mechanisms.noise import SECRET_BYTES
 from release_pipeline.pipeline.opening import open_release
@@ -245,34 +244,6 @@ def test_ranges_do_not_end_at_somebody_who_was_dropped(tmp_path: Path) -> None:
         assert set(part["age"]) == {str(mine.min()) if mine.min() == mine.max() else f"{mine.min()}-{mine.max()}"}
         narrower += set(part["age"]) != {before[group]}
     assert narrower
-
-
-def test_a_hierarchy_in_a_file_is_part_of_the_policy(tmp_path: Path, keys: Mapping[str, PrivateKey]) -> None:
-    """Its rows are in the hash: approved with it, refused when they change, and known when the file is long gone."""
-    text = columns(town="{csv: lists/town.csv}")
-    tiny = site_of(tmp_path / "site", columns=text)
-    (tiny.home / "policies" / "lists").mkdir()
-    file = tiny.home / "policies" / "lists" / "town.csv"
-    good = "level0,level1,level2\nnorth,coast,*\nsouth,coast,*\nunknown,coast,*\neast,inland,*\n"
-    file.write_text(good)
-    inline = site_of(tmp_path / "inline")
-    assert tiny.site.policy("people").canonical_hash() == inline.site.policy("people").canonical_hash()
-    trust_people(tiny, keys)
-    approve_policy(tiny.site, "people", key=keys["olga"])
-    approve_populations(tiny.site, key=keys["olga"])
-    file.write_text(good.replace("south,coast", "south,inland"))
-    with pytest.raises(ReleasePipelineError, match="approv"):
-        run(tiny)
-    file.write_text(good)
-    run(tiny)
-    shutil.rmtree(file.parent)
-    for name in ("ben", "cleo"):
-        approve_candidate(tiny.site, RELEASE, key=keys[name])
-    assert (publish(tiny.site, RELEASE, key=keys["robot"]) / "hierarchy-town.csv").read_text() == good
-    with pytest.raises(PolicyInvalid) as refused:
-        tiny.site.policy("people")
-    [problem] = refused.value.problems
-    assert "columns.town.hierarchy.csv: there is no such file (" in problem
 
 
 @pytest.fixture(scope="module")

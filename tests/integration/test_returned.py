@@ -398,7 +398,7 @@ def test_notices_have_no_word_of_what_people_wrote(tiny: TinySite, keys: Keys) -
 
 
 def test_the_dossier_has_votes_and_remarks_and_the_package_none(tiny: TinySite, keys: Keys, tmp_path: Path) -> None:
-    """In words and as data, with signatures that its verifier looks at; changed or left out, it fails."""
+    """As data, with signatures that its verifier looks at; changed or left out, it fails."""
     remark(tiny.site, remarks_on(tiny, ("claim", f"{CANARY}\n# no *heading*")), key=keys["ben"])
     return_candidate(tiny.site, RELEASE, key=keys["ben"], why=CANARY)
     review(tiny, keys, "cleo")
@@ -416,11 +416,8 @@ def test_the_dossier_has_votes_and_remarks_and_the_package_none(tiny: TinySite, 
     )
     with zipfile.ZipFile(dossier) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
-    document, words = json.loads(files["review.json"]), files["review.md"].decode()
+    document = json.loads(files["review.json"])
     assert [entry["kind"] for entry in document["events"]] == ["remarked", "returned", "approved", "remarked", "approved"]
-    assert f"ben returned it, candidate {tiny.status().candidate_hash or '':.12}" in words
-    assert "answered" in words
-    assert "\n# no" not in words
     for change in (
         lambda events: events[1:],
         lambda events: [*events[:1], {**events[1], "noted": "2026-01-01T00:00:00+00:00"}, *events[2:]],

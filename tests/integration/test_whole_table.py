@@ -18,7 +18,7 @@ import pytest
 from release_pipeline.analyst import Moments, NoHonestAnswer, read_release
 from release_pipeline.analyst.rerun import find_design
 from release_pipeline.analyst.rerun import find_entries as find_released
-from release_pipeline.errors import DataRefused, InvalidArgument, PolicyInvalid
+from release_pipeline.errors import InvalidArgument, PolicyInvalid
 from release_pipeline.formats.package import COUNTS_FILE, PAIRS_FILE
 from release_pipeline.masking.whole_table import BLOCKS, CELLS, PAIRS, read_measured
 from release_pipeline.mechanisms.noise import SECRET_BYTES
@@ -167,83 +167,6 @@ def test_what_is_expected_has_noise_of_its_own_each_time(made: TinySite) -> None
     for name, expected in evidence["columns"].items():
         assert 2 * expected["error_low"] < expected["error_high"]
         assert expected["error_low"] < evidence["audit"]["error"][name] < expected["error_high"]
-
-
-RULES = "[{town: east, income: {above: 500}}, {sex: 0, town: [south, east], rent: {below: 20}}]"
-NEVER = f"{{method: dp-table, epsilon: 10, never: {RULES}}}"
-
-
-def find_impossible(table: pd.DataFrame) -> pd.Series[bool]:
-    """The rows that `NEVER` says cannot occur."""
-    income, rent = (pd.to_numeric(table[name], errors="coerce") for name in ("income", "rent"))
-    sex, town = pd.to_numeric(table["sex"], errors="coerce"), table["town"]
-    return ((town == "east") & (income > 500)) | ((sex == 0) & town.isin(["south", "east"]) & (rent < 20))
-
-
-def obey(rows: list[Row]) -> list[Row]:
-    """The people, those who could not be moved north."""
-    broken = find_impossible(pd.DataFrame(rows)).tolist()
-    return [{**row, "town": "north"} if is_broken else row for row, is_broken in zip(rows, broken, strict=True)]
-
-
-@pytest.mark.slow
-def test_no_row_has_a_combination_that_cannot_occur(tmp_path: Path, keys: Mapping[str, PrivateKey]) -> None:
-    """Card, page and note say what cannot occur; the kit reads what was counted; a retry makes the same bytes of it. (Rows
-    without rules have such combinations: tests/property/test_impossible.py.)"""
-    rows = obey(make_people())
-    tiny = make_trusted_site(tmp_path / "site", keys, rows=rows, **{"cap": CAP, **PARTS, "protect": NEVER})
-
-    def stop(place: str) -> None:
-        if place == "the masked table is committed":
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run_release(open_release(tiny.site, "people", "1", probe=Probe(reached=stop)))
-    before = tiny.tables()
-    folder = publish_release(tiny, keys)
-    after = tiny.tables()
-    for name in (CELLS, PAIRS, "masked"):
-        assert before[name].equals(after[name])
-    data = pd.read_csv(folder / "data.csv")
-    assert len(data) == ROWS
-    assert not find_impossible(data).any()
-    [charge] = tiny.charges()
-    assert charge.loss.dp_table == 10 * 10**9
-    counts = pd.read_csv(folder / COUNTS_FILE)
-    assert "501" in set(counts.loc[counts["column"] == "income", "first"])
-    words = "income above 500 with town east"
-    for file in ("privacy-card.json", "privacy-card.html", "RELEASE_NOTE.md"):
-        assert f"It is declared that this cannot occur: {words}" in " ".join((folder / file).read_text().split())
-    release = read_release(folder)
-    records = tiny.tables()["records"].to_pandas()
-    for cell in release.pair("town", "income").cells(level=SURE):
-        if cell.one == "east" and cell.other.startswith("501"):
-            assert cell.count.low <= 0 <= cell.count.high
-    interval = release.share("income", 0, 500, level=SURE)
-    assert interval.low <= (records["income"] <= 500).mean() <= interval.high
-    assert not failures_of(verify(folder, [str(tiny.site.officer)]))
-
-
-def test_a_record_that_cannot_be_is_refused_before_the_charge(tmp_path: Path) -> None:
-    """With the rule, its columns and how many there are to the next ten, and nothing of the record."""
-    rows = obey(make_people())
-    rows[5] |= {"town": "east", "income": "777", "rent": "64.5", "sex": "1", "remark": "canary-remark"}
-    tiny = make_site(tmp_path / "site", rows=rows, **{"cap": CAP, **PARTS, "protect": NEVER})
-    with pytest.raises(DataRefused) as refused:
-        run(tiny)
-    assert refused.value.findings == (
-        "rule 1 of never (columns income, town): up to 10 records have what the policy says cannot occur. Correct the source, or "
-        "the rule: no row would have it.",
-    )
-    assert not tiny.charges()
-    assert "777" not in str(refused.value) + "".join(refused.value.findings)
-    blocked = [event.content for event in tiny.events() if "rule 1 of never" in str(event.content)]
-    assert blocked
-    assert "777" not in str(blocked)
-    rows[5] |= {"income": ""}  # who has no value meets nothing
-    tiny.write_rows(rows)
-    run(tiny)
-    assert len(tiny.charges()) == 1
 
 
 ASKED = [

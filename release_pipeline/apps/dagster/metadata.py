@@ -139,9 +139,8 @@ def describe_column(policy: Policy, name: str) -> str:
 
 
 def column_metadata(policy: Policy, previous: dg.AssetKey, *, stage: str) -> dict[str, Any]:
-    """The released columns, what was done to each, and which columns of the previous asset each comes from. From the candidate on
-    there are recomputed ones, which come of those that they are made of."""
-    columns = list_columns(policy, stage)
+    """The released columns, what was done to each, and which columns of the previous asset each comes from."""
+    columns = list_columns(policy)
     deps = {each.name: [dg.TableColumnDep(asset_key=previous, column_name=name) for name in each.origins] for each in columns}
     return {
         "dagster/column_schema": dg.TableSchema(
@@ -166,7 +165,7 @@ def column_origins(policy: Policy) -> Any:
                     "passed": " > ".join(each.passed),
                 }
             )
-            for each in list_columns(policy, "candidate")
+            for each in list_columns(policy)
         ]
     )
 

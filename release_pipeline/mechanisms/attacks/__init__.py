@@ -31,12 +31,10 @@ from release_pipeline.mechanisms.attacks.criteria import (
     Closest,
     Criterion,
     NearRows,
-    bound_gain,
     find_closest,
     find_criterion,
     find_near_rows,
     name_attacks,
-    pool_attacks,
 )
 from release_pipeline.mechanisms.attacks.inferring import INFERRED, TARGETS, TOLERANCE, Inference, infer, link
 from release_pipeline.mechanisms.attacks.singling_out import ATTEMPTS, PREDICATES, single_out, single_out_beside
@@ -61,14 +59,12 @@ __all__ = [
     "Inference",
     "NearRows",
     "People",
-    "bound_gain",
     "find_closest",
     "find_criterion",
     "find_near_rows",
     "infer",
     "link",
     "name_attacks",
-    "pool_attacks",
     "single_out",
     "single_out_beside",
 ]

@@ -14,15 +14,13 @@ import numpy as np
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.mechanisms.attacks.inferring import infer_column
-from release_pipeline.mechanisms.attacks.view import Attack, Attacked, People, View
+from release_pipeline.mechanisms.attacks.view import Attacked, People, View
 from release_pipeline.mechanisms.basis.grid import FloatArray
 from release_pipeline.mechanisms.basis.samples import (
     Difference,
     Share,
-    difference_beyond,
     measure_share,
     subtract_shares,
-    wilson_interval,
 )
 
 SINGLING_OUT, LINKABILITY, INFERENCE = "singling_out", "linkability", "inference"
@@ -65,37 +63,6 @@ def name_attacks(criterion: str, columns: Iterable[str]) -> tuple[str, ...]:
     """
     own = CRITERIA[criterion]
     return own.attacks or tuple(f"{own.begins} {column}" for column in columns)
-
-
-def pool_attacks(rounds: Sequence[Attack]) -> Attack:
-    """The same attack of several rounds as one: on people, control groups and noise that were drawn anew in each.
-
-    Every round's share of successes is an unbiased estimate of the same mean, over all draws of people, control group and noise,
-    and no round knows of another. With tries that are taken as independent within a round, as in any interval here, its variance
-    is at most p(1-p)/n for the n people of the round, who are drawn without replacement; so that of the pooled share is at most
-    p(1-p)/N for all N tries, and Wilson's interval holds for it, however few people the table has. It says nothing of a
-    population that these people were drawn from. `worst` is empty: each round may have another one.
-    """
-    attack, control = (_pool([getattr(one, side) for one in rounds]) for side in ("attack", "control"))
-    guess = sum(one.guess for one in rounds) / len(rounds)
-    return Attack(rounds[0].name, attack, control, guess, difference_beyond(attack, control), "")
-
-
-def _pool(shares: Sequence[Share]) -> Share:
-    tried = sum(share.tried for share in shares)
-    if not tried:
-        return Share(0.0, 0.0, 1.0, 0, None)
-    value = sum(share.value * share.tried for share in shares) / tried
-    return Share(value, *wilson_interval(min(value, 1.0), tried), tried, None)
-
-
-def bound_gain(attack: Attack) -> float | None:
-    """The most that an attack gains beyond its control group, as far as was tried: the upper end of the 95% interval of the
-    risk. 0 where all records have the same value, which anybody who knows the column can name, so that there is nothing to gain;
-    None where no attempt could be made, which shows nothing."""
-    if not attack.attack.tried:
-        return None
-    return 0.0 if attack.guess >= 1 else attack.risk.high
 
 
 # Rows near people, where rows are nobody's: what they tell of people that they were made of, and of

@@ -163,7 +163,6 @@ def link(
     *,
     stream: NoiseStream,
     known: tuple[Sequence[str], Sequence[str]] | None = None,
-    people: People | None = None,
 ) -> Attack:
     """How often the released table joins what two sources know about the same person, who is in both under different names.
 
@@ -171,14 +170,13 @@ def link(
     one of the rows nearest by the first source's columns, one of those nearest by the second's, and wins if it is the same row:
     with sets A and B of rows equally near, the chance is |A and B| / (|A| |B|). Without ties this is GEM23's attack with one
     neighbour; k equal rows, however near, link with 1/k, while with ties broken by the order of rows they would always. Two rows
-    at random are the same one once in as many as there are: that is `guess`. `people`: who is attacked, where the table was made
-    without the control group.
+    at random are the same one once in as many as there are: that is `guess`.
     """
     names = [column.name for column in table.columns]
     sources = (names[::2], names[1::2]) if known is None else (list(known[0]), list(known[1]))
     if set(sources[0]) & set(sources[1]) or not set(sources[0]) | set(sources[1]) <= set(names):
         raise InvalidArgument("the two sources share a column, or know one that the table does not have.", where="known")
-    people = people or draw_people(len(table), stream, most=TARGETS)
+    people = draw_people(len(table), stream, most=TARGETS)
     one, other = (View([column for column in table.columns if column.name in source], people.left) for source in sources)
     join = _Join(one.neighbours, other.neighbours)
     tried = [

@@ -25,11 +25,6 @@ DATE, MOMENT = "date", "datetime"  # the types of published columns
 _SECONDS: dict[Unit, int] = {"day": 86_400, "hour": 3_600, "minute": 60, "second": 1}
 
 
-def seconds_of(unit: Unit) -> int:
-    """How long a unit is."""
-    return _SECONDS[unit]
-
-
 _EPOCH = datetime(1970, 1, 1)
 _WRITTEN = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?)?")
 _SPAN = re.compile(r"([1-9][0-9]{0,6})\s+(day|hour|minute|second)s?")

@@ -3,7 +3,6 @@
 
 from release_pipeline.mechanisms.whole_table.cells import Cells
 from release_pipeline.mechanisms.whole_table.design import Column, Design, Pair, TableBudget, make_design
-from release_pipeline.mechanisms.whole_table.impossible import Impossible
 from release_pipeline.mechanisms.whole_table.measure import Measured, measure_table
 from release_pipeline.mechanisms.whole_table.rows import RowPlan, expect_column, plan_rows, synthesise
 
@@ -11,7 +10,6 @@ __all__ = [
     "Cells",
     "Column",
     "Design",
-    "Impossible",
     "Measured",
     "Pair",
     "RowPlan",

@@ -42,15 +42,6 @@ class Cells:
         """How many there are."""
         return len(self.edges) - 1 + self.column.labels
 
-    @property
-    def sides(self) -> IntArray:
-        """The side of each cell: none has entries of two, and no group may have cells of two. Reasons are on that of entries of
-        which nothing is declared."""
-        own = np.searchsorted(np.array(self.column.edges, dtype=np.int64), self.edges[:-1], side="right")
-        if self.column.sides:
-            own = np.array(self.column.sides, dtype=np.int64)
-        return np.append(own, np.zeros(self.column.labels, dtype=np.int64)).astype(np.int64)
-
     def find(self, entries: IntArray) -> IntArray:
         """The cell of each record."""
         found = np.searchsorted(self.edges, entries, side="right") - 1
@@ -117,11 +108,10 @@ def _go_on(counts: FloatArray) -> int:
 
 def group_cells(cells: Cells, held: FloatArray, groups: int, deviation: float) -> IntArray:
     """The group of each cell in the table of a pair: neighbours together until they hold about as many records as the others, or,
-    where entries have no order, the rare ones together; on each side of what is declared to be impossible by themselves.
-    `deviation`: of the noise of a cell of that table."""
+    where entries have no order, the rare ones together. `deviation`: of the noise of a cell of that table."""
     least = max(LEAST_MASS * deviation, 1.0)
     if cells.column.nominal:
-        return _rare_together(held, MOST_GROUPS, least, cells.sides)
+        return _rare_together(held, MOST_GROUPS, least)
     if not cells.column.is_wide:
         groups = max(groups, NARROW_GROUPS)
     own = len(cells.edges) - 1
@@ -129,8 +119,8 @@ def group_cells(cells: Cells, held: FloatArray, groups: int, deviation: float) -
     if own <= groups and bool((held[:own] >= least).all()):
         found[:own] = np.arange(own)
     else:
-        found[:own] = _runs_by_side(held[:own], cells.sides[:own], groups, least)
-    labels = _rare_together(held[own:], max(groups - 1, 1), least, cells.sides[own:]) if cells.column.labels else found[:0]
+        found[:own] = list(_runs(held[:own], groups, least))
+    labels = _rare_together(held[own:], max(groups - 1, 1), least) if cells.column.labels else found[:0]
     found[own:] = found[:own].max() + 1 + labels
     return found
 
@@ -140,8 +130,8 @@ def count_valued(cells: Cells, groups: IntArray) -> int:
     return int(groups[: len(cells.edges) - 1].max()) + 1
 
 
-def _rare_together(held: FloatArray, groups: int, least: float, sides: IntArray) -> IntArray:
-    """A group for each of those that hold enough, the most first to be kept, and one for the others of each side."""
+def _rare_together(held: FloatArray, groups: int, least: float) -> IntArray:
+    """A group for each of those that hold enough, the most first to be kept, and one for the others."""
     order = np.argsort(-held, kind="stable")
     room = groups if len(held) <= groups else max(groups - 1, 1)
     kept = np.sort([place for place in order.tolist() if held[place] >= least][:room]).astype(np.int64)
@@ -149,18 +139,7 @@ def _rare_together(held: FloatArray, groups: int, least: float, sides: IntArray)
     rare[kept] = False
     found = np.zeros(len(held), dtype=np.int64)
     found[kept] = np.arange(len(kept))
-    found[rare] = len(kept) + np.unique(sides[rare], return_inverse=True)[1]
-    return found
-
-
-def _runs_by_side(held: FloatArray, sides: IntArray, groups: int, least: float) -> list[int]:
-    """Runs of cells, none over the end of a side: each side has its share of the groups, and one at the least."""
-    found: list[int] = []
-    for side in np.unique(sides).tolist():
-        own = held[sides == side]
-        share = max(round(groups * float(own.sum()) / max(float(held.sum()), _SOME)), 1) if own.size < held.size else groups
-        begin = found[-1] + 1 if found else 0
-        found.extend(begin + run for run in _runs(own, share, least))
+    found[rare] = len(kept)
     return found
 
 

@@ -72,7 +72,7 @@ def _shells(distance: int) -> int:
 # Cut points of a column that follow its records, by the exponential mechanism (MT07), exactly
 # (methods.md section 9, A).
 #
-# Public atoms are cells of their own; between them, and between other public edges, lie segments. A
+# Public atoms are cells of their own; between them lie segments. A
 # *level* cuts every node of a partition of the segments once. In the node of the numbers a..b-1,
 # which holds N records, the cut s = a+1..b-1 that leaves L(s) of them below has a probability in
 # proportion to
@@ -89,7 +89,7 @@ def _shells(distance: int) -> int:
 #     2e in both cases. A mechanism whose log ratios lie in an interval of length h is (h^2/8)-zCDP (CKS20 Prop. 3.3; DR19):
 #     (2e)^2/8 = e^2/2, or twice e^2/8. The nodes of a level are a function of the cuts before it, so that levels compose. The
 # first
-#     are a function of atoms and edges that are declared: these are the same for both tables, and nothing is drawn for them.
+#     are a function of atoms that are declared: these are the same for both tables, and nothing is drawn for them.
 #
 # How it is drawn. Cuts are put into blocks, each with a whole number that is no less than 2^BITS
 # times its largest exponential above that of the best cut. A block, a cut of it by mass, and a
@@ -200,23 +200,20 @@ def _distance(values: Tally, cut: int) -> int:
     return abs(2 * int(values.count_below(cut)) - len(values))
 
 
-def segments_between(width: int, atoms: Sequence[int], public: Sequence[int] = ()) -> tuple[list[int], list[Node]]:
-    """The edges that atoms make of 0..width, each being a cell of its own, and other public ones; and the segments between them
-    that can be cut.
+def segments_between(width: int, atoms: Sequence[int]) -> tuple[list[int], list[Node]]:
+    """The edges that atoms make of 0..width, each being a cell of its own; and the segments between them that can be cut.
 
-    >>> segments_between(9, [0, 9]), segments_between(9, [0, 9], [4])
-    (([0, 1, 9, 10], [(1, 9)]), ([0, 1, 4, 9, 10], [(1, 4), (4, 9)]))
+    >>> segments_between(9, [0, 9])
+    ([0, 1, 9, 10], [(1, 9)])
     """
-    edges = sorted({0, width + 1, *public}.union(*({atom, atom + 1} for atom in atoms)))
+    edges = sorted({0, width + 1}.union(*({atom, atom + 1} for atom in atoms)))
     return edges, [(a, b) for a, b in pairwise(edges) if b - a > 1]
 
 
-def measure_cuts(
-    values: Tally, law: CutLaw, atoms: Sequence[int], depth: int, stream: NoiseStream, public: Sequence[int] = ()
-) -> IntArray:
+def measure_cuts(values: Tally, law: CutLaw, atoms: Sequence[int], depth: int, stream: NoiseStream) -> IntArray:
     """The edges of the cells of a column of these values: `depth` levels of cuts of all nodes, then `OUTER_LEVELS`
-    of those at the ends of each segment. `public`: edges that are declared, and stay whatever the values are."""
-    edges, segments = segments_between(law.places.width, atoms, public)
+    of those at the ends of each segment."""
+    edges, segments = segments_between(law.places.width, atoms)
     found = set(edges)
     live = segments
     for _ in range(depth):

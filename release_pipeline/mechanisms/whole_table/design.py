@@ -21,7 +21,6 @@ from release_pipeline.mechanisms.basis.grid import IntArray
 from release_pipeline.mechanisms.by_value.noise_laws import GaussianNoise, LaplaceNoise, Noise, name_noise, read_noise
 from release_pipeline.mechanisms.noise import MAX_SCALE, MAX_VARIANCE
 from release_pipeline.mechanisms.whole_table.cuts import OUTER_LEVELS
-from release_pipeline.mechanisms.whole_table.impossible import Impossible, find_edges, find_sides
 
 NARROW = 64  # grid steps: a domain that is no wider has a cell for each number
 CUTS, MARGINS = Fraction(12, 100), Fraction(28, 100)  # of the budget; pairs have the rest
@@ -40,17 +39,13 @@ Pair = tuple[int, int]
 @dataclass(frozen=True, slots=True)
 class Column:
     """The entries of a column are 0..width, and behind them a reason each for which a record has none: `labels` of these.
-    `nominal`: entries have no order; `atoms`: entries that many records may share, cells of their own; `centre`: 0, or an end.
-    By what is declared to be impossible, no cell and no group has entries on both sides of one of `edges`, or of two different
-    `sides` where entries have no order."""
+    `nominal`: entries have no order; `atoms`: entries that many records may share, cells of their own; `centre`: 0, or an end."""
 
     width: int
     nominal: bool = False
     atoms: tuple[int, ...] = ()
     centre: int = 0
     labels: int = 0
-    edges: tuple[int, ...] = ()
-    sides: tuple[int, ...] = ()
 
     @property
     def is_wide(self) -> bool:
@@ -108,7 +103,6 @@ class Design:
     cuts: Mapping[int, tuple[Fraction, int]]  # of each wide column: e of a level, and the depth
     margins: Noise
     pairs: Mapping[Pair, Noise] = field(default_factory=dict[Pair, Noise])
-    never: tuple[Impossible, ...] = ()
     in_blocks: bool = False
 
     @property
@@ -162,33 +156,20 @@ class Design:
         return min(max(math.floor(math.sqrt(self.records / (_CELL_ERROR * noise))), LEAST_GROUPS), MOST_GROUPS)
 
 
-def make_design(
-    columns: Sequence[Column],
-    records: int,
-    budget: TableBudget,
-    never: Sequence[Impossible] = (),
-) -> Design:
-    """The design for these columns. `never`: what cannot occur."""
+def make_design(columns: Sequence[Column], records: int, budget: TableBudget) -> Design:
+    """The design for these columns."""
     if not columns:
         raise InvalidArgument("there is no column to measure.", where="columns")
-    columns = [_split(column, never, place) for place, column in enumerate(columns)]
     pairs = list(combinations(range(len(columns)), 2))
     wide = [place for place, column in enumerate(columns) if column.is_wide]
     margins = budget.noise_of(budget.amount * (MARGINS if pairs else 1 - (CUTS if wide else 0)) / len(columns))
     cuts: dict[int, tuple[Fraction, int]] = {}
     for place in wide:
         cuts[place] = _choose_depth(budget, budget.amount * CUTS / len(wide), records, margins, columns[place].width)
-    design = Design(tuple(columns), records, budget, cuts, margins, never=tuple(never), in_blocks=not budget.by_rho)
+    design = Design(tuple(columns), records, budget, cuts, margins, in_blocks=not budget.by_rho)
     if not pairs:
         return design
     return replace(design, pairs=dict.fromkeys(pairs, budget.noise_of(design.left / len(pairs))))
-
-
-def _split(column: Column, never: Sequence[Impossible], place: int) -> Column:
-    """The column, with where rules about it put an end to cells and groups."""
-    if column.nominal:
-        return replace(column, sides=find_sides(never, place, column.width))
-    return replace(column, edges=find_edges(never, place, column.width))
 
 
 def deviation(noise: Noise) -> float:

@@ -14,10 +14,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from release_pipeline.mechanisms.basis.grid import FloatArray, IntArray
 from release_pipeline.mechanisms.whole_table.design import deviation
@@ -30,8 +29,6 @@ _FINE = 241
 _FURTHEST = 6.0  # standard deviations
 _PASSES = 60
 _SOME = 1e-9
-
-Barred: TypeAlias = npt.NDArray[np.bool_] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +50,15 @@ def link_columns(
     deviation: float,
     *,
     valued: tuple[int, int] | None,
-    barred: Barred = None,
 ) -> Link:
     """The link of two columns whose groups hold `rows` and `columns` records, by the noisy counts of both.
-    `valued`: how many groups of each have values, the first ones; None unless both have an order.
-    `barred`: the cells that are declared to be empty."""
-    noisy = noisy if barred is None else np.where(barred, 0.0, noisy)
+    `valued`: how many groups of each have values, the first ones; None unless both have an order."""
     base, correlation = np.outer(rows, columns) / rows.sum(), None
     if valued is not None:
         base, correlation = _fit_copula(noisy, rows, columns, deviation, valued)
     beside = noisy - base
     beside = beside - beside.mean(axis=1, keepdims=True) - beside.mean(axis=0, keepdims=True) + beside.mean()
-    table = _fit_margins(base + _denoise(beside, base, deviation), rows, columns, barred)
+    table = _fit_margins(base + _denoise(beside, base, deviation), rows, columns)
     return Link(table, correlation, find_strength(table), deviation)
 
 
@@ -138,12 +132,9 @@ def _shrink(noisy: FloatArray, deviation: float) -> FloatArray:
     return shrunk
 
 
-def _fit_margins(table: FloatArray, rows: FloatArray, columns: FloatArray, barred: Barred = None) -> FloatArray:
-    """Scaled row by row and column by column until it has these margins, as far as barred cells allow it."""
+def _fit_margins(table: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
+    """Scaled row by row and column by column until it has these margins."""
     fitted = np.maximum(table, 0.0) + 1e-12 * rows.sum()
-    if barred is not None:
-        fitted[barred] = 0.0
-        rows, columns = np.where(barred.all(axis=1), 0.0, rows), np.where(barred.all(axis=0), 0.0, columns)
     for _ in range(_PASSES):
         fitted *= (rows / np.maximum(fitted.sum(axis=1), 1e-300))[:, None]
         fitted *= (columns / np.maximum(fitted.sum(axis=0), 1e-300))[None, :]

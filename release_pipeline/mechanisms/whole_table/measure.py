@@ -8,8 +8,7 @@ points; a replaced record takes 1 from one of their counts and adds 1 to one: 2 
 Laplace noise of scale t loses 2/t of epsilon and discrete Gaussian noise of variance v loses 1/v of rho. So does the
 table of a pair, whose groups are a function of the noisy counts before; and that of a block of columns. Which blocks there are
 is such a function too, and so are their scales, with which all of them together lose no more than was left for the pairs. Streams
-of noise are apart: all adds up. What is declared to be impossible is the same for both tables: cells and groups are then a
-function of it too, and no count is left out for it. The counts of pairs in a block are sums of its own.
+of noise are apart: all adds up. The counts of pairs in a block are sums of its own.
 """
 
 from __future__ import annotations
@@ -207,4 +206,4 @@ def _cut(entries: Tally, column: Column, design: Design, place: int, stream: Str
     e, depth = design.cuts[place]
     law = CutLaw(Places(column.width, column.centre), e)
     values = entries.between(0, column.width + 1)  # reasons to have none are behind them
-    return Cells(column, measure_cuts(values, law, column.own_cells, depth, stream("cuts", place), column.edges))
+    return Cells(column, measure_cuts(values, law, column.own_cells, depth, stream("cuts", place)))

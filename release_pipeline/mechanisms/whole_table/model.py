@@ -15,7 +15,6 @@ import numpy as np
 from release_pipeline.mechanisms.basis.grid import FloatArray, IntArray
 from release_pipeline.mechanisms.noise.unclaimed import Random
 from release_pipeline.mechanisms.whole_table.design import Pair
-from release_pipeline.mechanisms.whole_table.impossible import Groups
 
 Clique = tuple[int, ...]
 
@@ -92,7 +91,6 @@ LEAST_STRENGTH = 0.02  # of the records, that a pair of the model moves at the l
 ROUNDS = 600
 _CLOSE, _LOOKED_AT = 1e-4, 50  # the gain of so many rounds below which it is done
 _TINY = 1e-300
-_NEVER = -1e4  # the potential of what cannot occur: its exponential is 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +125,12 @@ def choose_tables(sizes: Sequence[int], pairs: Sequence[Pair], counted: Iterable
 class Model:
     """Potentials on the tables that were measured, and the tables of all cliques that follow."""
 
-    def __init__(self, sizes: Sequence[int], measured: Sequence[Noisy], records: float, never: Sequence[Groups] = ()) -> None:
+    def __init__(self, sizes: Sequence[int], measured: Sequence[Noisy], records: float) -> None:
         self.sizes, self.measured, self.records = list(sizes), list(measured), records
         self.pairs = sorted({pair for noisy in measured for pair in combinations(noisy.columns, 2)})
         self.tree: CliqueTree = make_tree(sizes, self.pairs)
         self._homes = [self.tree.home(noisy.columns, sizes) for noisy in measured]
         self._potentials = [np.zeros(noisy.counts.shape) for noisy in measured]
-        self._barred = [self._bar(clique, never) for clique in self.tree.cliques]
         self.tables = self._pass_messages(self._potentials)
 
     def fit(self) -> None:
@@ -194,7 +191,7 @@ class Model:
     def _pass_messages(self, potentials: Sequence[FloatArray]) -> list[FloatArray]:
         """The tables of all cliques, which agree in what they share."""
         tree = self.tree
-        held = [barred.copy() for barred in self._barred]
+        held: list[FloatArray] = [np.zeros([self.sizes[column] for column in clique]) for clique in tree.cliques]
         for noisy, home, potential in zip(self.measured, self._homes, potentials, strict=True):
             held[home] += potential.reshape(self._spread(noisy.columns, tree.cliques[home]))
         messages: list[FloatArray] = [np.zeros(())] * len(held)
@@ -215,17 +212,6 @@ class Model:
             above = self._sum_to(tables[parent], tree.cliques[parent], shared)
             tables.append(within * above.reshape(self._spread(shared, clique)))
         return tables
-
-    def _bar(self, clique: Clique, never: Sequence[Groups]) -> FloatArray:
-        """What is known of the combinations of a clique before anything was measured: those that rules about its columns leave
-        out."""
-        found: FloatArray = np.zeros([self.sizes[column] for column in clique])
-        for rule in (rule for rule in never if rule.keys() <= set(clique)):
-            met = np.ones(found.shape, dtype=np.bool_)
-            for place, meets in rule.items():
-                met &= meets.reshape(self._spread((place,), clique))
-            found[met] = _NEVER
-        return found
 
     def _spread(self, columns: Clique, clique: Clique) -> list[int]:
         return [self.sizes[column] if column in columns else 1 for column in clique]

@@ -61,7 +61,7 @@ class Sampled(Protocol):
 
 
 def count_pool(records: int) -> int:
-    """How many records the pool for so many has, before those that cannot occur are left out."""
+    """How many records the pool for so many has."""
     return min(max(PER_RECORD * records, LEAST_POOL), MOST_POOL)
 
 

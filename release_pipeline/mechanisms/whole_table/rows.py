@@ -19,8 +19,6 @@ from release_pipeline.mechanisms.noise.unclaimed import Random, make_random
 from release_pipeline.mechanisms.whole_table.cells import Cells, Entering, count_valued
 from release_pipeline.mechanisms.whole_table.design import Design, deviation
 from release_pipeline.mechanisms.whole_table.exchange import Rows, exchange_rows
-from release_pipeline.mechanisms.whole_table.impossible import Groups as ImpossibleGroups
-from release_pipeline.mechanisms.whole_table.impossible import draw_possible, find_barred, find_groups
 from release_pipeline.mechanisms.whole_table.links import Link, combine_margins, find_strength, link_columns
 from release_pipeline.mechanisms.whole_table.measure import Measured, Stream, hold_records, measure_column
 from release_pipeline.mechanisms.whole_table.model import Model, Noisy, choose_pairs, choose_tables
@@ -162,14 +160,14 @@ class RowPlan:
 
 def plan_rows(measured: Measured, random: Random, progress: Callable[[str], None] = lambda _: None) -> RowPlan:
     """The plan of as many rows as there are records."""
-    design, held, never = measured.design, hold_all(measured), find_never(measured)
-    linked = link_table(measured, held, never)
+    design, held = measured.design, hold_all(measured)
+    linked = link_table(measured, held)
     progress("fitting a model of the strongest pairs")
     model = fit_model(measured, linked)
     if model is not None:
-        linked = replace_tables(linked, model, never)
+        linked = replace_tables(linked, model)
     progress("making a pool of records")
-    pool = draw_possible(never, lambda: make_pool(linked, design.records, random, model))
+    pool = make_pool(linked, design.records, random, model)
     progress("weighing the pool")
     weights = weigh_pool(pool, linked, random)
     rows = Rows(pool, choose_records(weights, design.records, random))
@@ -193,14 +191,8 @@ def hold_all(measured: Measured) -> list[FloatArray]:
     return [hold_records(measured.design, cells, margin) for cells, margin in zip(measured.cells, margins, strict=True)]
 
 
-def find_never(measured: Measured) -> list[ImpossibleGroups]:
-    """What cannot occur, in groups."""
-    firsts = [cells.edges[:-1] for cells in measured.cells]
-    return [find_groups(rule, firsts, measured.groups) for rule in measured.design.never]
-
-
-def link_table(measured: Measured, cells: Sequence[FloatArray], never: Sequence[ImpossibleGroups]) -> Linked:
-    """How all columns go together, by their noisy tables; `cells`: how many records these hold; `never`: what cannot occur."""
+def link_table(measured: Measured, cells: Sequence[FloatArray]) -> Linked:
+    """How all columns go together, by their noisy tables; `cells`: how many records these hold."""
     held = [
         np.bincount(groups, own) + _SURE * measured.design.records for groups, own in zip(measured.groups, cells, strict=True)
     ]
@@ -214,8 +206,7 @@ def link_table(measured: Measured, cells: Sequence[FloatArray], never: Sequence[
     for (one, other), noisy in measured.pairs.items():
         valued = (ordered[one], ordered[other]) if one in ordered and other in ordered else None
         spread = measured.noise[one, other].deviation
-        barred = find_barred(never, one, other)
-        links[one, other] = link_columns(noisy.astype(np.float64), held[one], held[other], spread, valued=valued, barred=barred)
+        links[one, other] = link_columns(noisy.astype(np.float64), held[one], held[other], spread, valued=valued)
     return Linked(held, links, ordered)
 
 
@@ -237,18 +228,16 @@ def fit_model(measured: Measured, linked: Linked) -> Model | None:
     for columns in choose_tables(sizes, pairs, counted):
         own, spread = counted[columns]
         noisy.append(Noisy(columns, own.astype(np.float64), np.full(own.shape, spread**-2)))
-    model = Model(sizes, noisy, records, find_never(measured))
+    model = Model(sizes, noisy, records)
     model.fit()
     return model
 
 
-def replace_tables(linked: Linked, model: Model, never: Sequence[ImpossibleGroups]) -> Linked:
+def replace_tables(linked: Linked, model: Model) -> Linked:
     """The links, with the model's tables of the pairs that are in it."""
     links = dict(linked.links)
     for one, other in model.pairs:
         table = model.table((one, other)) + _SURE
-        if (barred := find_barred(never, one, other)) is not None:
-            table[barred] = 0.0
         links[one, other] = replace(links[one, other], table=table, strength=find_strength(table))
     return Linked(linked.held, links, linked.ordered)
 

@@ -286,8 +286,6 @@ class Family(ABC, Generic[Options]):
             yield from _describe_blocks(policy) if policy.swap is not None else [self.describe_open_table(policy)]
         if kept := [name for name in policy.kept_columns if name not in policy.swapped_columns]:
             yield POLICY("uncovered.kept", columns=name_some(kept))
-        if joined := _join_columns(policy):
-            yield POLICY("uncovered.joined", columns=name_some(joined))
         yield from tell_copies(policy)
         lacking = [name for name, column in policy.noise_columns.items() if column.reasons]
         if lacking and not policy.covers_table:
@@ -342,18 +340,7 @@ def tell_copies(policy: Policy) -> Iterator[str]:
 
 def _sources(policy: Policy, name: str) -> set[str]:
     """The columns of the source that one is made of, or itself."""
-    return set(list_leaves(policy.derive, policy.derive, name)) if name in policy.derive else {name}
-
-
-def _join_columns(policy: Policy) -> list[str]:
-    """The recomputed columns that are no function of one column alone, where the claim is not for whole rows."""
-    kept = policy.kept_columns.keys()
-    found: list[str] = []
-    for name in policy.recomputed_columns:
-        leaves = set(list_leaves(policy.derive, policy.recomputed_columns, name))
-        if len(leaves) > 1 and leaves - kept and (leaves & kept or policy.swap is not None or not policy.claim.covers_table):
-            found.append(name)
-    return found
+    return set(list_leaves(policy.derive, name)) if name in policy.derive else {name}
 
 
 def _bound_by_clusters(policy: Policy) -> str:

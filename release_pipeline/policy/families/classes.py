@@ -16,7 +16,6 @@ from release_pipeline.policy.file.model import Policy
 from release_pipeline.policy.file.options import KEpsilonOptions
 from release_pipeline.policy.file.parts import Parts
 from release_pipeline.policy.file.sections import SuppressClasses
-from release_pipeline.policy.file.words import tell_criteria
 from release_pipeline.policy.hierarchies import Intervals, Listed
 from release_pipeline.policy.kinds import GeneraliseColumn, MissingCategory
 from release_pipeline.policy.kinds.base import RECOGNISED
@@ -130,7 +129,6 @@ class ClassFamily(Family[KEpsilonOptions]):
             yield POLICY("uncovered.dropped")
         if policy.cut_columns:
             yield POLICY("uncovered.ends")
-        yield from tell_criteria(policy)
         yield POLICY("uncovered.series")
         yield POLICY("uncovered.facts")
 

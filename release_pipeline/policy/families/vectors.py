@@ -31,7 +31,6 @@ from release_pipeline.policy.families.base import (
 from release_pipeline.policy.file.model import Policy
 from release_pipeline.policy.file.options import DpMdavOptions, MdavOptions, split_epsilon
 from release_pipeline.policy.file.parts import Parts
-from release_pipeline.policy.file.words import tell_criteria
 from release_pipeline.policy.values.formats import name_some
 from release_pipeline.policy.values.text import Problem
 from release_pipeline.sentences import POLICY
@@ -204,6 +203,5 @@ class MdavFamily(Family[MdavOptions]):
         yield POLICY("uncovered.agreeing")
         if policy.kept_columns:
             yield POLICY("uncovered.kept_beside_clusters", columns=name_some(policy.kept_columns))
-        yield from tell_criteria(policy)
         yield POLICY("uncovered.series")
         yield POLICY("uncovered.facts")

@@ -19,8 +19,6 @@ from release_pipeline.mechanisms.whole_table.design import (
     make_design,
 )
 from release_pipeline.policy.families.base import ColumnPlan, Family, Plan, amount_words, refuse_generalised
-from release_pipeline.policy.file.impossible import describe_rule
-from release_pipeline.policy.file.impossible_rules import check_never, read_rules
 from release_pipeline.policy.file.model import Policy
 from release_pipeline.policy.file.options import WholeTableOptions
 from release_pipeline.policy.file.parts import Parts
@@ -73,7 +71,6 @@ class WholeTableFamily(Family[WholeTableOptions]):
         if parts.gates is not None and parts.gates.group_error:
             what = "rows are nobody's, so that no record of a group has an error."
             yield ("gates", "group_error"), what, "Use expected_error or ks; the page has the means of groups."
-        yield from check_never(parts, protect.never, pick_synthetic(parts.columns))
         count = len(parts.noise) + sum(isinstance(column, SynthesiseColumn) for column in parts.columns.values())
         if count > MOST_COLUMNS:
             what = f"{count} columns make {count * (count - 1) // 2:,} pairs, and all are counted: {MOST_COLUMNS} columns do."
@@ -85,7 +82,7 @@ class WholeTableFamily(Family[WholeTableOptions]):
         if rows is None or not parts.complete:
             return
         try:
-            make = maker_of(parts.columns, protect)
+            make = maker_of(parts.columns)
             lacking = "" if is_enough(make(rows, budget_for(protect))) else describe_lack(make, rows, protect)
         except ReleasePipelineError as error:  # of a column, which says so; or of the budget
             if error.where == "epsilon":
@@ -102,7 +99,7 @@ class WholeTableFamily(Family[WholeTableOptions]):
 
     def declare(self, policy: Policy, rows: int) -> Design:
         """What is measured of so many records."""
-        return maker_of(policy.columns, self.of(policy))(rows, budget_for(self.of(policy)))
+        return maker_of(policy.columns)(rows, budget_for(self.of(policy)))
 
     def plan_columns(self, policy: Policy, clusters: int | None) -> Iterator[ColumnPlan]:
         """Of counts: of released values nothing is known without the data."""
@@ -118,12 +115,12 @@ class WholeTableFamily(Family[WholeTableOptions]):
             raise InvalidArgument(
                 f"{count_of(rows, 'record')} are too few for {of}.",
                 where="protect",
-                remedy=describe_lack(maker_of(policy.columns, self.of(policy)), rows, self.of(policy)),
+                remedy=describe_lack(maker_of(policy.columns), rows, self.of(policy)),
             )
 
     def list_warnings(self, policy: Policy, rows: int | None) -> Iterator[str]:
         """How many records a release needs, where fewer could come; and what rows that are nobody's are not for."""
-        needed = find_enough_records(maker_of(policy.columns, self.of(policy)), budget_for(self.of(policy)))
+        needed = find_enough_records(maker_of(policy.columns), budget_for(self.of(policy)))
         if needed is None:
             yield "no number of records would be enough: every release is refused before its charge"
         elif rows is None or rows < needed:
@@ -149,9 +146,6 @@ class WholeTableFamily(Family[WholeTableOptions]):
         names = list(declare_columns(policy.columns))
         pairs = len(names) * (len(names) - 1) // 2
         yield "counted", f"every column ({len(names)}), and every pair of columns ({pairs:,}): none is chosen by the data"
-        if policy.protect.impossible:
-            rules = "; ".join(map(describe_rule, policy.protect.impossible))
-            yield "impossible", f"{rules}: no row has it, a record that has stops the release, and nothing is charged for it"
         if plan.rows is not None:
             yield from _describe_design(policy, self.declare(policy, plan.rows))
         for warning in self.list_warnings(policy, plan.rows):
@@ -214,12 +208,10 @@ def _could_be_counted(column: AnyColumn) -> bool:
     return isinstance(column, NoiseColumn | KeepColumn) and column.role != "weight"
 
 
-def maker_of(columns: Mapping[str, AnyColumn], protect: WholeTableOptions | None = None) -> Make:
+def maker_of(columns: Mapping[str, AnyColumn]) -> Make:
     """What makes the design for a number of records and a budget."""
     declared = declare_columns(columns)
-    places = {name: place for place, name in enumerate(declared)}
-    never = read_rules(protect.never, pick_synthetic(columns), places) if protect is not None else ()
-    return lambda records, budget: make_design(tuple(declared.values()), records, budget, never)
+    return lambda records, budget: make_design(tuple(declared.values()), records, budget)
 
 
 def pick_synthetic(columns: Mapping[str, AnyColumn]) -> dict[str, NoiseColumn | ListedColumn]:

@@ -8,9 +8,7 @@ or has one of the `codes` that stand for no value, what is derived is missing.
 from __future__ import annotations
 
 import itertools
-import re
-from collections.abc import Container, Iterator, Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar, TypeAlias, cast
 
@@ -24,7 +22,6 @@ from release_pipeline.sentences import POLICY
 
 _SEVERAL = Option(hint="Name two columns or more. Of one column `limit`, `bands` and `merge` make another.")
 MOST_EDGES, MOST_ENTRIES = 200, 5_000
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)?(Z|[+]00(:?00)?)?)?")
 
 
 def _ascending(values: tuple[Decimal, ...]) -> tuple[Decimal, ...]:
@@ -207,15 +204,6 @@ class PeriodOf(Derived):
         yield POLICY.read_section("period")[self.every]
 
 
-def moment_of(entry: str) -> datetime | None:
-    """The moment that a date says, as `sql/schema/create_instant_of.sql` reads it; None where it is none."""
-    try:
-        read = datetime.fromisoformat(entry) if _DATE.fullmatch(entry) else None
-    except ValueError:
-        return None
-    return None if read is None else read.replace(tzinfo=UTC)
-
-
 KINDS: dict[str, type[Derived]] = {
     "bands": Bands,
     "limit": Limit,
@@ -275,11 +263,11 @@ def order_derivations(derive: Mapping[str, Derived]) -> list[str]:
     return found
 
 
-def list_leaves(derive: Mapping[str, Derived], through: Container[str], name: str) -> list[str]:
-    """The columns that one is made of in the end, by way of these derived ones, each once."""
+def list_leaves(derive: Mapping[str, Derived], name: str) -> list[str]:
+    """The columns of the source that a derived one is made of in the end, each once."""
     found: dict[str, None] = {}
     for column in derive[name].inputs:
-        found |= dict.fromkeys(list_leaves(derive, through, column) if column in through and column in derive else [column])
+        found |= dict.fromkeys(list_leaves(derive, column) if column in derive else [column])
     return list(found)
 
 

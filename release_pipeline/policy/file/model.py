@@ -17,7 +17,7 @@ from release_pipeline.mechanisms.accounting.budget import epsilon_of
 from release_pipeline.mechanisms.catalogue import ClaimSpec, MethodSpec
 from release_pipeline.mechanisms.vectors.vectors import Insensitive, MdavSpec
 from release_pipeline.policy.file.about import About, Assessment, Audience, Reader, find_terms, name_readers
-from release_pipeline.policy.file.derivations import Derivation, Derived, order_derivations
+from release_pipeline.policy.file.derivations import Derivation
 from release_pipeline.policy.file.options import ProtectSection, Swap, claim_of, split_epsilon
 from release_pipeline.policy.file.sections import (
     AnySuppress,
@@ -42,7 +42,6 @@ from release_pipeline.policy.kinds import (
     KeepColumn,
     ListedColumn,
     NoiseColumn,
-    RecomputeColumn,
     ReleasedColumn,
     find_clamping,
     pick,
@@ -173,13 +172,8 @@ class Policy(PolicyFile):
 
     @property
     def released_columns(self) -> dict[str, ReleasedColumn]:
-        """The columns that are released of the records, in the order of the file; `recomputed_columns` are made of them."""
-        return {name: c for name, c in self.columns.items() if not isinstance(c, DropColumn | RecomputeColumn)}
-
-    @property
-    def recomputed_columns(self) -> dict[str, RecomputeColumn]:
-        """The derived columns that are made of what is published, in the order of the file."""
-        return pick(self.columns, RecomputeColumn)
+        """The columns that are released of the records, in the order of the file."""
+        return {name: c for name, c in self.columns.items() if not isinstance(c, DropColumn)}
 
     @property
     def person_column(self) -> str | None:
@@ -189,22 +183,12 @@ class Policy(PolicyFile):
     @property
     def is_only_counted(self) -> bool:
         """Whether nothing but counts is asked of the records: no column is made of several, and no check looks at several."""
-        made = bool(self.derived_before or self.protect.impossible or self.expectations)
+        made = bool(self.derive or self.expectations)
         return self.method.family == "whole-table" and not made
 
     @property
-    def derived_before(self) -> dict[str, Derived]:
-        """The derivations that are made of the records: all but those of recomputed columns that nothing else reads."""
-        wanted = {name for name in self.derive if name not in self.recomputed_columns or name in self.expected_columns}
-        for name in reversed(order_derivations(self.derive)):  # whose inputs come before it
-            if name in wanted:
-                wanted |= set(self.derive[name].inputs)
-        return {name: how for name, how in self.derive.items() if name in wanted}
-
-    @property
     def published_columns(self) -> tuple[str, ...]:
-        """The columns of a published table: those that are released, behind each that may have no value the one that says why,
-        and those that are made of them."""
+        """The columns of a published table: those that are released, behind each that may have no value the one that says why."""
         found: list[str] = []
         for name, column in self.columns.items():
             if not isinstance(column, DropColumn):

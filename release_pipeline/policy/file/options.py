@@ -20,7 +20,6 @@ from release_pipeline.mechanisms.catalogue import METHODS, ClaimSpec, Family, Me
 from release_pipeline.mechanisms.clusters.lattice import Metric
 from release_pipeline.mechanisms.columns.consistency import choose_consistency
 from release_pipeline.mechanisms.vectors.vectors import Insensitive, MdavSpec, Order, Statistic, VectorScope
-from release_pipeline.policy.file.impossible import Rule
 from release_pipeline.policy.file.sections import Suppress, SuppressClasses
 from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.policy.values.scalars import Budget, Exact, Frozen, Name, Option, YesNo
@@ -94,11 +93,6 @@ class MethodOptions(Frozen):
     def is_synthetic(self) -> bool:
         """Whether released rows are nobody's."""
         return False
-
-    @property
-    def impossible(self) -> tuple[Rule, ...]:
-        """The combinations of released columns that are declared not to occur."""
-        return ()
 
     @property
     def swapped(self) -> Swap | None:
@@ -273,31 +267,11 @@ class ByValueOptions(ConcentratedOptions):
         return "column"
 
 
-Never = Annotated[
-    tuple[Rule, ...],
-    Option(
-        hint="List combinations that cannot occur, like - {age: {below: 15}, marital_status: [married, widowed]}.",
-        not_for=dict.fromkeys(
-            ("columns", "by-value", "vectors", "mdav", "classes"),
-            "it is for rows that are made anew, with dp-table, and {method} makes none",
-        ),
-    ),
-]
-
-
 class WholeTableOptions(ConcentratedOptions):
-    """A method that counts a whole table, for all columns together. It always claims the table. `never`: combinations that
-    cannot occur, and no row has."""
+    """A method that counts a whole table, for all columns together. It always claims the table."""
 
     family: ClassVar[Family] = "whole-table"
     makes_clusters: ClassVar[bool] = False
-
-    never: Never = ()
-
-    @property
-    def impossible(self) -> tuple[Rule, ...]:
-        """The combinations of released columns that are declared not to occur."""
-        return self.never
 
     @property
     def k(self) -> None:

@@ -26,7 +26,6 @@ from release_pipeline.policy.kinds import (
     KeepColumn,
     ListedColumn,
     NoiseColumn,
-    RecomputeColumn,
     pick,
     pick_counted,
 )
@@ -83,11 +82,6 @@ class Parts:
     def listed(self) -> dict[str, ListedColumn]:
         """The columns whose published entries are declared values: kept ones, and synthetic ones."""
         return pick(self.columns, ListedColumn)
-
-    @property
-    def recomputed(self) -> dict[str, RecomputeColumn]:
-        """The columns that are made of what is published."""
-        return pick(self.columns, RecomputeColumn)
 
     @property
     def count(self) -> int:

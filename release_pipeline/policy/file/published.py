@@ -15,10 +15,9 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Literal, TypeAlias
 
-from release_pipeline.policy.file.derivations import Derived, list_leaves
 from release_pipeline.policy.file.parts import Parts
 from release_pipeline.policy.file.sections import Suppress, SuppressClasses
-from release_pipeline.policy.kinds import AnyColumn, CountedColumn, KeepColumn, ListedColumn, NoiseColumn, RecomputeColumn, pick
+from release_pipeline.policy.kinds import AnyColumn, CountedColumn, KeepColumn, ListedColumn, NoiseColumn
 from release_pipeline.policy.kinds.base import (
     BLANK,
     RECOGNISED,
@@ -94,7 +93,6 @@ def may_be_blanked(column: ColumnKind, suppress: Suppress | SuppressClasses | No
 
 def list_columns(
     columns: Mapping[str, AnyColumn],
-    derive: Mapping[str, Derived],
     suppress: Suppress | SuppressClasses | None,
     form: SurveyFormat,
 ) -> tuple[FileColumn, ...]:
@@ -103,13 +101,10 @@ def list_columns(
     released = {name: part for name, part in columns.items() if isinstance(part, LabelledColumn)}
     for name, column in released.items():
         kind = column.released_as
-        if isinstance(column, RecomputeColumn):
-            kind = "text" if derive[name].is_text else "number"
         is_text = kind == "text"
         told = isinstance(column, CodedColumn) and bool(column.reasons)
         reasons = _place_reasons(column, suppress, form) if isinstance(column, CodedColumn) and told and not is_text else {}
-        sources = list_leaves(derive, pick(columns, RecomputeColumn), name) if isinstance(column, RecomputeColumn) else [name]
-        decimals = max(map(_count_decimals, [columns[source] for source in sources if source in columns]), default=0)
+        decimals = _count_decimals(columns[name])
         numbers = [int(value) for value in column.values] if isinstance(column, ListedColumn) and not is_text else []
         narrow = bool(numbers) and all(LEAST_OF_STATA <= number <= MOST_OF_STATA for number in numbers)
         found.append(FileColumn(name, kind, column.label or "", labels_of(column), reasons, decimals, narrow))
@@ -229,28 +224,25 @@ def _strip(part: str) -> str:
     return part[seen[0] : seen[-1] + 1] if seen else ""
 
 
-def find_formulas(columns: Mapping[str, ColumnKind], derive: Mapping[str, Derived] | None = None) -> dict[str, str]:
+def find_formulas(columns: Mapping[str, ColumnKind]) -> dict[str, str]:
     """The columns that are released, in rows or in tables, whose name, or a declared text of which, is one, each with the first
-    such text; what comes of derivations is declared, too."""
+    such text."""
     told = {name: column for name, column in columns.items() if column.is_released or isinstance(column, CountedColumn)}
     texts = {name: (name, *column.declared_texts) for name, column in told.items()}
-    made = {name: how.outputs or () for name, how in (derive or {}).items() if isinstance(columns.get(name), RecomputeColumn)}
-    found = {name: [text for text in (*said, *made.get(name, ())) if is_formula(text)] for name, said in texts.items()}
+    found = {name: [text for text in said if is_formula(text)] for name, said in texts.items()}
     return {name: texts[0] for name, texts in found.items() if texts}
 
 
 def check_formulas(parts: Parts) -> Iterator[Problem]:
-    """Such texts in a CSV only where the policy says so; and no such word where there is nothing that it could be about."""
+    """No such text in a CSV."""
     if parts.publish is None or not parts.complete:
         return
-    found = find_formulas(parts.columns, parts.derive) if "csv" in parts.publish.formats else {}
-    if found and parts.publish.formulas is None:
+    found = find_formulas(parts.columns) if "csv" in parts.publish.formats else {}
+    if found:
         name, text = next(iter(found.items()))
         yield (
-            ("publish", "formulas"),
+            ("publish", "formats"),
             f"a spreadsheet takes '{text}' of {name} for a formula when it opens data.csv"
             + (f"; so it is in {name_some(list(found)[1:])}." if len(found) > 1 else "."),
-            "Rename it in the source, release no CSV (formats: [parquet]), or write publish: {formulas: keep}: the card warns.",
+            "Rename it in the source, or release no CSV (formats: [parquet]).",
         )
-    elif parts.publish.formulas is not None and not found:
-        yield ("publish", "formulas"), "no text in data.csv could be taken for a formula.", "Remove formulas."

@@ -52,15 +52,6 @@ _OF_RECORDS = Option(
     "the key it is 2 k."
 )
 
-_OF_ATTACKS = Option(
-    not_for=dict.fromkeys(
-        ("columns", "by-value", "whole-table", "vectors"),
-        "what attacks find on releases of {method} stays information for reviewers: its claim is about its noise, whoever "
-        "attacks and however, and no epsilon accounts for what passing a limit on a few attacks would tell.",
-    ),
-    instead="Remove it; the reviewers' page has all three criteria.",
-)
-
 
 class Source(Frozen):
     """Where the confidential table is, and the column (compared as text) that tells releases apart.
@@ -159,12 +150,6 @@ class Scheduled(Frozen):
         return first
 
 
-def count_halved(k: int | None, parts: int) -> int:
-    """The fewest records of which attacks on a method of clusters can be foreseen: they are tried on halves, each of which makes
-    two clusters in each part, and has ten records."""
-    return 2 * max(2 * (k or 1) * parts, 10)
-
-
 def _one_or_each(value: Any) -> str:
     return "each" if isinstance(value, dict) else "one"
 
@@ -176,10 +161,8 @@ class Gates(Frozen):
     `clamped_at_most`: the share of its records that may lie outside the domain of a column with `outside: clamp`, one for all
     such columns or one for each that is named. `linkage`: the share of rows that somebody may find who knows all released
     columns, on simulated releases. `group_error`: the error to expect of the declared group that is served worst.
-    `singling_out`, `linkability` and `inference`, for methods that claim no differential privacy: by how much an attack may
-    succeed beyond its control group, as a share of what was left to gain, for all columns or for those that are named. No limit
-    is set on a figure that compares released values with the original: it would tell of the noise that was drawn (methods.md
-    section 2)."""
+    No limit is set on a figure that compares released values with the original: it would tell of the noise that was drawn
+    (methods.md section 2)."""
 
     min_rows: Annotated[Annotated[StrictInt, Field(ge=1)] | None, _OF_RECORDS] = None
     differencing_below: Annotated[StrictInt, Field(ge=0)] | None = None
@@ -199,16 +182,6 @@ class Gates(Frozen):
     group_mean: Annotated[dict[Name, Annotated[Exact, Field(gt=0)]], _OF_SHAPE] = Field(default_factory=dict[str, Decimal])
     group_error: dict[Name, Annotated[Exact, Field(gt=0)]] = Field(default_factory=dict[str, Decimal])
     linkage: Percent | None = None
-    singling_out: Annotated[Percent | None, _OF_ATTACKS] = None
-    linkability: Annotated[Percent | None, _OF_ATTACKS] = None
-    inference: Annotated[
-        Annotated[
-            Annotated[Percent, Tag("one")] | Annotated[dict[Name, Percent], Tag("each")],
-            Discriminator(_one_or_each),
-        ]
-        | None,
-        _OF_ATTACKS,
-    ] = None
     anonymity_k: Annotated[StrictInt, Field(ge=2)] | None = None
     l_diversity: dict[Name, Annotated[StrictInt, Field(ge=2)]] = Field(default_factory=dict[str, int])
     clamped_at_most: (
@@ -218,12 +191,6 @@ class Gates(Frozen):
         ]
         | None
     ) = None
-
-    @property
-    def of_criteria(self) -> dict[str, Decimal | dict[str, Decimal]]:
-        """The limits on what attacks gain beyond their control groups that are set, by criterion (`privacy.attacks.CRITERIA`)."""
-        limits = {"singling_out": self.singling_out, "linkability": self.linkability, "inference": self.inference}
-        return {name: limit for name, limit in limits.items() if limit is not None and limit != {}}
 
     @property
     def of_groups(self) -> dict[str, tuple[str, ...]]:
@@ -263,15 +230,13 @@ class Review(Frozen):
 
 class Publish(Frozen):
     """The formats of the data in the package (`dta` and `sav`, of Stata and SPSS, beside an open one), and the embargo before
-    which it may not go out. `formulas: keep`: texts that a spreadsheet would take for formulas may stand in the CSV as they
-    are."""
+    which it may not go out."""
 
     formats: Annotated[tuple[Literal["parquet", "csv", "dta", "sav"], ...], Field(min_length=1), AfterValidator(unique)] = (
         "parquet",
         "csv",
     )
     not_before: Instant | None = None
-    formulas: Literal["keep"] | None = None
 
 
 # What a policy may suppress: small groups of quasi-identifiers, or what (k,epsilon)-anonymity

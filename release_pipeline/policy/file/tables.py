@@ -91,11 +91,11 @@ OURS = ("level", "within", "value", "noisy")  # columns of a table's file
 
 
 class Grouping(Frozen):
-    """A column by groups of its values: `csv` or `groups` as in a hierarchy. `levels`: which of its levels the table has, 0 being
+    """A column by groups of its values, as in a hierarchy. `levels`: which of its levels the table has, 0 being
     the values themselves; all but one that is everything, if nothing is said."""
 
     column: Name
-    rows: Annotated[Rows, Option(hint="Name csv: FILE or groups: {LABEL: [values]}; a column without groups stands by its name.")]
+    rows: Annotated[Rows, Option(hint="Name groups: {LABEL: [values]}; a column without groups stands by its name.")]
     levels: Annotated[
         tuple[Annotated[StrictInt, Field(ge=0)], ...] | None,
         Field(min_length=1),

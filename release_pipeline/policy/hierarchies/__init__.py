@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeAlias, cast
 from pydantic import BaseModel, Discriminator, Tag
 
 from release_pipeline.policy.hierarchies.intervals import ALL, MAX_INTERVALS, MAX_ROWS, PERIODS, Dates, Intervals, Read
-from release_pipeline.policy.hierarchies.listed import Listed, Prefixes, expand, read_rows, rows_of_groups
+from release_pipeline.policy.hierarchies.listed import Listed, Prefixes, expand, rows_of_groups
 
 __all__ = [
     "ALL",
@@ -29,7 +29,6 @@ __all__ = [
     "expand",
     "form_of",
     "known_keys",
-    "read_rows",
     "rows_of_groups",
 ]
 
@@ -55,7 +54,7 @@ HierarchySpec: TypeAlias = Annotated[
 ]
 SPECS: dict[str, type[BaseModel]] = {"listed": Listed, "intervals": Intervals, "prefixes": Prefixes, "dates": Dates}
 FORMS = (
-    "Allowed: {csv: FILE}, {file: FILE}, {groups: {LABEL: [values]}}, "
+    "Allowed: {groups: {LABEL: [values]}}, "
     "{intervals: [5, 10], domain: [0, 100], grid: 1, outside: clamp}, "
     "{prefixes: [5, 3], of: digits}, {dates: [day, month, year], first: 1900-01-01, last: 2030-12-31}."
 )
@@ -64,7 +63,7 @@ FORMS = (
 def known_keys(value: Any) -> list[str]:
     """The keys that may stand in the hierarchy that was meant."""
     form = _form(value)
-    return ["csv", "groups", "file", "column", "rows"] if form == "listed" else list(SPECS[form].model_fields)
+    return ["groups", "rows"] if form == "listed" else list(SPECS[form].model_fields)
 
 
 def form_of(value: Any) -> type[BaseModel]:

@@ -1,9 +1,7 @@
-"""Hierarchies that list every value with its labels, as a CSV, as groups or as rows."""
+"""Hierarchies that list every value with its labels, as groups or as rows."""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Sequence
 from itertools import pairwise
@@ -14,10 +12,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, StrictSt
 from release_pipeline.errors import InvalidArgument, ReleasePipelineError
 from release_pipeline.mechanisms.basis.figures import format_count, join_names
 from release_pipeline.mechanisms.clusters.hierarchy import Hierarchy
-from release_pipeline.policy.hierarchies.intervals import ALL, MAX_ROWS, Read, Row, as_value_error, entry_text
+from release_pipeline.policy.hierarchies.intervals import ALL, MAX_ROWS, Row, as_value_error, entry_text
 from release_pipeline.policy.values.periods import RuleReading
 from release_pipeline.policy.values.scalars import Frozen
-from release_pipeline.policy.values.text import KEYS, read_named
 from release_pipeline.sentences import POLICY
 
 LONGEST_LABEL = 200
@@ -48,7 +45,7 @@ Rows = Annotated[
 
 
 class Listed(Frozen):
-    """A row for every value: the value, and its label on each level. In the file: `csv`, `groups`, `file` or `rows`."""
+    """A row for every value: the value, and its label on each level. In the file: `groups`."""
 
     rows: Rows
 
@@ -103,39 +100,16 @@ class Listed(Frozen):
         return list(self.values)
 
 
-def expand(value: Any, read: Read) -> Any:
-    """A hierarchy as a steward wrote it, its `csv`, `groups` or `file` as rows. Raises `ReleasePipelineError` with the fault."""
+def expand(value: Any) -> Any:
+    """A hierarchy as a steward wrote it, its `groups` as rows. Raises `ReleasePipelineError` with the fault."""
     if not isinstance(value, dict):
         return value
     spec = cast(dict[str, Any], value)
-    sources = [key for key in ("csv", "groups", "rows", "file") if key in spec]
-    if len(sources) != 1 or sources == ["rows"]:
-        if len(sources) > 1:
-            raise InvalidArgument(f"{' and '.join(sources)} both list the values.", remedy="Use one of them.")
+    if "groups" not in spec:
         return spec
-    if sources == ["csv"]:
-        if not isinstance(spec["csv"], str):
-            raise InvalidArgument("csv must name a file.")
-        rows = read_rows(read(spec["csv"]))
-    elif sources == ["file"]:
-        named = {key: part for key, part in spec.items() if key in KEYS}
-        return {"rows": rows_of_groups(read_named(named, read)), **{key: part for key, part in spec.items() if key not in KEYS}}
-    else:
-        rows = rows_of_groups(spec["groups"])
+    rows = rows_of_groups(spec["groups"])
     Hierarchy.of(rows)  # what is wrong with them is told where the steward wrote them
-    return {"rows": rows, **{key: part for key, part in spec.items() if key != sources[0]}}
-
-
-def read_rows(text: str) -> list[list[str]]:
-    """The rows of a hierarchy's CSV (level0, level1, ...), with commas or semicolons between, without its header."""
-    first = text.split("\n", 1)[0]
-    try:
-        rows = [row for row in csv.reader(io.StringIO(text), delimiter=";" if ";" in first and "," not in first else ",") if row]
-    except csv.Error:
-        raise InvalidArgument("this is not readable as CSV.") from None
-    if not rows or [name.strip().lower() for name in rows[0]] != [f"level{level}" for level in range(len(rows[0]))]:
-        raise InvalidArgument("the CSV of a hierarchy begins with the header level0,level1,...", remedy="Add it.")
-    return [[entry_text(entry) for entry in row] for row in rows[1:]]
+    return {"rows": rows, **{key: part for key, part in spec.items() if key != "groups"}}
 
 
 def rows_of_groups(groups: Any) -> list[list[str]]:

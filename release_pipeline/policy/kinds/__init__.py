@@ -11,7 +11,7 @@ from release_pipeline.policy.kinds.base import ColumnKind, MissingCategory, Role
 from release_pipeline.policy.kinds.generalise import GeneraliseColumn
 from release_pipeline.policy.kinds.listed import KeepColumn, ListedColumn, SynthesiseColumn
 from release_pipeline.policy.kinds.noise import Fill, NoiseColumn
-from release_pipeline.policy.kinds.unmasked import CountedColumn, DropColumn, RecomputeColumn
+from release_pipeline.policy.kinds.unmasked import CountedColumn, DropColumn
 from release_pipeline.policy.values.periods import NumberReading
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "ListedColumn",
     "MissingCategory",
     "NoiseColumn",
-    "RecomputeColumn",
     "ReleasedColumn",
     "Role",
     "SynthesiseColumn",
@@ -37,9 +36,7 @@ __all__ = [
     "pick_counted",
 ]
 
-AnyColumn: TypeAlias = (
-    DropColumn | CountedColumn | KeepColumn | NoiseColumn | GeneraliseColumn | RecomputeColumn | SynthesiseColumn
-)
+AnyColumn: TypeAlias = DropColumn | CountedColumn | KeepColumn | NoiseColumn | GeneraliseColumn | SynthesiseColumn
 ReleasedColumn: TypeAlias = KeepColumn | NoiseColumn | GeneraliseColumn | SynthesiseColumn
 KINDS: dict[str, type[ColumnKind]] = {
     "drop": DropColumn,  # of those that tables count by see `find_kind`
@@ -47,7 +44,6 @@ KINDS: dict[str, type[ColumnKind]] = {
     "swap": KeepColumn,
     "noise": NoiseColumn,
     "generalise": GeneraliseColumn,
-    "recompute": RecomputeColumn,
     "synthesise": NoiseColumn,  # of numbers; of listed values see `find_kind`
 }
 _LISTED = {"synthesise": "synthesise values", "drop": "drop values"}  # kinds that list values
@@ -81,7 +77,6 @@ Column: TypeAlias = Annotated[
     | Annotated[NoiseColumn, Tag("noise")]
     | Annotated[NoiseColumn, Tag("synthesise")]
     | Annotated[GeneraliseColumn, Tag("generalise")]
-    | Annotated[RecomputeColumn, Tag("recompute")]
     | Annotated[SynthesiseColumn, Tag(_LISTED["synthesise"])]
     | Annotated[CountedColumn, Tag(_LISTED["drop"])],
     Discriminator(_name_kind),

@@ -9,9 +9,9 @@ from pydantic import AfterValidator, Field
 
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.mechanisms import Grid
-from release_pipeline.policy.kinds.base import ROLE, ColumnKind, LabelledEntries, MissingCategory, Role
+from release_pipeline.policy.kinds.base import ROLE, ColumnKind, MissingCategory, Role
 from release_pipeline.policy.values.periods import ListReading, NumberReading, Reading
-from release_pipeline.policy.values.scalars import Category, Domain, Option, Outside, Step, Why, unique
+from release_pipeline.policy.values.scalars import Category, Domain, Option, Outside, Step, unique
 from release_pipeline.policy.values.text import Path, Problem
 
 _OF_WEIGHTS = "is for a weight that tables add up; nothing else is read of a dropped column."
@@ -112,23 +112,3 @@ class CountedColumn(DropColumn):
         yield from super().find_faults(here)
         if isinstance(self.missing, MissingCategory) and self.missing.category not in self.values:
             yield (*here, "missing"), "the category for missing entries is not among the values.", "Add it to values."
-
-
-# Derived columns that are made anew of what is published, after the masking.
-
-
-class RecomputeColumn(LabelledEntries):
-    """A derived column whose published values are made of the published values of what it is derived of, by the same function.
-    The method never sees it: it costs nothing, and the rule that ties it to the others holds in what is published."""
-
-    do: Literal["recompute"]
-    role: Annotated[Literal["quasi", "confidential"], ROLE]
-    why: Why | None = None
-
-    def may_have(self, entry: str) -> bool:
-        """Which texts it has its derivation says."""
-        return True
-
-    def describe(self, mask: str, *, is_read: bool = False) -> str:
-        """What becomes of the column, in a line."""
-        return "; ".join(part for part in ("made of what is published, after the masking", self.why) if part)

@@ -14,7 +14,6 @@ from release_pipeline.errors import InvalidArgument, PolicyInvalid, ReleasePipel
 from release_pipeline.mechanisms.basis.dates import Clock
 from release_pipeline.plain_files import open_below, open_plain, read_at_most
 from release_pipeline.policy.file.derivations import Derivation
-from release_pipeline.policy.file.impossible import PARTLY
 from release_pipeline.policy.file.model import Policy
 from release_pipeline.policy.file.options import AnyOptions, ProtectSection, options_of
 from release_pipeline.policy.file.parts import Parts
@@ -82,8 +81,8 @@ _PROTECT: TypeAdapter[Any] = TypeAdapter(ProtectSection)
 
 
 def load_policy(file: FilePath) -> Policy:
-    """The policy in `file`; raises `PolicyInvalid` with every problem and its line when there are any. Files that it names for
-    hierarchies are looked for from its own folder on."""
+    """The policy in `file`; raises `PolicyInvalid` with every problem and its line when there are any. Files that it names are
+    looked for from its own folder on."""
     text, read = read_policy(file), reader_beside(file)
     known = _parsed.get(str(file))
     if known is not None and known.text == text and _is_as_before(known, read):
@@ -134,22 +133,19 @@ def reader_beside(file: FilePath) -> Read:
     def read(name: str) -> str:
         path = FilePath(name)
         if path.suffix.lower() not in _LISTS or any(part.startswith(".") and part != ".." for part in path.parts):
-            what = "this is no name of a list, hierarchy or suite."
+            what = "this is no name of a list or suite."
             remedy = "Name a .csv, .tsv, .txt or .json file below the folder of the policy."
             raise WrongUsage(what, where=name[:200], remedy=remedy)
-        return _read(partial(open_below, file.parent, name), "list, hierarchy or suite", name[:200])
+        return _read(partial(open_below, file.parent, name), "list or suite", name[:200])
 
     return read
 
 
 def list_files(text: str) -> list[str]:
-    """The files that the policy in `text` names for its lists, hierarchies and suite, in order; none where it cannot be read."""
+    """The files that the policy in `text` names for its lists and suite, in order; none where it cannot be read."""
     value = read_yaml(text).value
     policy = cast(dict[str, Any], value) if isinstance(value, dict) else {}
-    hierarchies = [hierarchy for _, hierarchy in _list_hierarchies(policy.get("columns"))]
-    hierarchies += [grouping for _, _, grouping in _list_groupings(policy.get("tables"))]
     named = [values.get("file") for _, values in list_lists(policy.get("columns"))]
-    named += [hierarchy.get(key) for hierarchy in hierarchies for key in ("csv", "file")]
     named.append(policy.get("expectations"))
     return list(dict.fromkeys(file for file in named if isinstance(file, str)))
 
@@ -170,33 +166,31 @@ def _list_groupings(tables: Any) -> Iterator[tuple[str, int, dict[str, Any]]]:
                 yield name, place, cast(dict[str, Any], part)
 
 
-def _expand_groupings(raw: dict[str, Any], read: Read, problems: list[Problem]) -> dict[str, Any]:
+def _expand_groupings(raw: dict[str, Any], problems: list[Problem]) -> dict[str, Any]:
     """The policy with the rows of every group of values that its tables declare."""
     tables = cast(Any, raw.get("tables"))
     for name, place, grouping in list(_list_groupings(tables)):
         at: Path = ("tables", name, "by", place)
-        found = _expand(grouping, read, at, problems)
+        found = _expand(grouping, at, problems)
         by = [found if number == place else part for number, part in enumerate(tables[name]["by"])]
         tables = {**tables, name: {**tables[name], "by": by}}
     return raw if tables is None else {**raw, "tables": tables}
 
 
-def _expand(hierarchy: dict[str, Any], read: Read, at: Path, problems: list[Problem]) -> Any:
+def _expand(hierarchy: dict[str, Any], at: Path, problems: list[Problem]) -> Any:
     """A hierarchy with its rows, or `TOLD`, and what is wrong with it among the problems."""
     try:
-        return expand(hierarchy, read)
+        return expand(hierarchy)
     except ReleasePipelineError as error:
-        key = next((key for key in ("csv", "file") if key in hierarchy), "groups")
-        file = f" ({error.where})" if error.where else ""
-        problems.append(((*at, key), f"{error.what.rstrip('.')}{file}.", error.remedy))
+        problems.append(((*at, "groups"), f"{error.what.rstrip('.')}.", error.remedy))
         return TOLD
 
 
-def _expand_hierarchies(raw: dict[str, Any], read: Read, problems: list[Problem]) -> dict[str, Any]:
-    """The policy with the rows of every hierarchy in it, from its CSV or groups; what is wrong with them goes to `problems`."""
+def _expand_hierarchies(raw: dict[str, Any], problems: list[Problem]) -> dict[str, Any]:
+    """The policy with the rows of every hierarchy in it, from its groups; what is wrong with them goes to `problems`."""
     expanded: dict[str, Any] = {}
     for name, hierarchy in _list_hierarchies(raw.get("columns")):
-        expanded[name] = _expand(hierarchy, read, ("columns", name, "hierarchy"), problems)
+        expanded[name] = _expand(hierarchy, ("columns", name, "hierarchy"), problems)
     if not expanded:
         return raw
     columns = {name: {**c, "hierarchy": expanded[name]} if name in expanded else c for name, c in raw["columns"].items()}
@@ -242,9 +236,9 @@ def _read_document(document: Document, raw: Any, name: str, read: Read) -> Polic
             problems.append(((), "a policy is a mapping that starts with 'policy: NAME'.", ""))
     else:
         raw = expand_lists(cast(dict[str, Any], raw), read, problems)
-        raw = _expand_hierarchies(raw, read, problems)
+        raw = _expand_hierarchies(raw, problems)
         raw = expand_dates(raw, problems)
-        raw = _expand_groupings(raw, read, problems)
+        raw = _expand_groupings(raw, problems)
         raw = expand_suite(raw, read, problems)
         parts = _validate_parts(raw, problems)
         problems += find_empty(raw, problems)
@@ -335,20 +329,11 @@ def _without_faults(protect: Any, problems: list[Problem]) -> AnyOptions | None:
     rest = {key: value for key, value in cast(dict[str, Any], protect).items() if key not in faults}
     if "swap" in faults:
         rest["swap"] = {"k": 2, "within": "kept"}  # it is meant, so that columns may change places
-    if rules := _without_faulty_rules(cast(dict[str, Any], protect).get("never"), problems):
-        rest["never"] = rules
     try:
         needed = {"epsilon": 1} if "epsilon" in options_of(rest.get("method")).model_fields else {}
-        return _PROTECT.validate_python({**needed, **rest}, context=PARTLY)
+        return _PROTECT.validate_python({**needed, **rest})
     except ValidationError:
         return None
-
-
-def _without_faulty_rules(rules: Any, problems: list[Problem]) -> list[Any]:
-    """The rules of `never`, nothing in the place of one that is wrong by itself."""
-    faulty = {path[2] for path, _, _ in problems if path[:2] == ("protect", "never") and len(path) > 2}
-    listed = cast(list[Any], rules) if isinstance(rules, list) and faulty else []
-    return [{} if number in faulty else rule for number, rule in enumerate(listed)]
 
 
 def _validate_columns(raw: dict[str, Any], problems: list[Problem]) -> tuple[dict[str, Any], tuple[str, ...]]:

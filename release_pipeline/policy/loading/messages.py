@@ -14,7 +14,6 @@ from release_pipeline.policy.file import options
 from release_pipeline.policy.file.about import About, Assessment, Contact, Contributor, Coverage, Licence, Party
 from release_pipeline.policy.file.derivations import form_of as form_of_derivation
 from release_pipeline.policy.file.derivations import known_keys as known_keys_of_derivation
-from release_pipeline.policy.file.impossible import Range
 from release_pipeline.policy.file.model import Policy
 from release_pipeline.policy.file.options import options_of
 from release_pipeline.policy.file.sections import Audit, Gates, Person, Publish, Review, Scheduled, Source, Suppress, Target
@@ -267,8 +266,6 @@ def _model_at(where: Path, raw: dict[str, Any]) -> type[BaseModel]:
             return Grouping
         case ("tables", _, *_):
             return Table
-        case ("protect", "never", _, _, *_):
-            return Range
         case ("protect", *_):
             return options_of(raw["protect"].get("method"))
         case ("suppress", *_):

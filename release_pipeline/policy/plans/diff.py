@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias, cast
 
 from release_pipeline.mechanisms.accounting.budget import format_nano
 from release_pipeline.mechanisms.catalogue.spec import IDP, ZCDP
 from release_pipeline.policy.file.about import describe_audience
-from release_pipeline.policy.file.impossible import Rule, describe_rule, write_rule
 from release_pipeline.policy.file.model import Policy
 from release_pipeline.policy.file.words import describe_table
 from release_pipeline.policy.kinds.noise import write_dates
@@ -118,9 +117,6 @@ def describe_diff(old: Policy, new: Policy) -> Iterator[str]:
         if is_told(path):
             yield from describe_told(path, was, is_now)
             continue
-        if path == ("protect", "never"):
-            yield from _ruled(old.protect.impossible, new.protect.impossible)
-            continue
         if len(path) == 3 and path[2] == "values" and _is_long(was) and _is_long(is_now):
             yield from _relisted(f"column {path[1]}", cast(list[Any], was), cast(list[Any], is_now))
             continue
@@ -162,17 +158,6 @@ def _relabelled(column: str, old: list[list[str]], new: list[list[str]]) -> Iter
     yield from (f"{column}: {line}" for line in lines[:SHOWN])
     if len(lines) > SHOWN:
         yield f"{column}: and {len(lines) - SHOWN} more changes of its hierarchy"
-
-
-def _ruled(old: Sequence[Rule], new: Sequence[Rule]) -> Iterator[str]:
-    """Which combinations are declared not to occur now, and which no longer: the first few, and how many more."""
-    before, after = [write_rule(rule) for rule in old], [write_rule(rule) for rule in new]
-    lines = [f"new, {describe_rule(rule)}" for rule in new if write_rule(rule) not in before]
-    lines += [f"no longer, {describe_rule(rule)}" for rule in old if write_rule(rule) not in after]
-    lines = lines or ["the same in another order"]
-    yield from (f"combinations that cannot occur: {line}" for line in lines[:SHOWN])
-    if len(lines) > SHOWN:
-        yield f"combinations that cannot occur: and {len(lines) - SHOWN} more changes"
 
 
 def _is_long(value: Any) -> bool:

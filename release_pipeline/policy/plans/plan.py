@@ -22,9 +22,8 @@ from release_pipeline.policy.file.sections import Person
 from release_pipeline.policy.file.words import (
     describe_record_gates,
     describe_tables,
-    explain_criteria,
+    explain_linkage_gate,
     tell_linkage,
-    warn_of_ties,
 )
 from release_pipeline.policy.kinds.base import RECOGNISED
 from release_pipeline.policy.values.formats import name_some, say_unit
@@ -199,7 +198,7 @@ def _column_table(plan: Plan) -> Iterator[str]:
     do = max(5, *(len(column.do) for column in plan.policy.columns.values()))
     yield f"{'column':<{width}}  {'role':<12}  {'do':<{do}}  what"
     masks = {part.name: part.words for part in plan.columns}
-    read_too = plan.policy.expected_columns | {column for how in plan.policy.derived_before.values() for column in how.inputs}
+    read_too = plan.policy.expected_columns | {column for how in plan.policy.derive.values() for column in how.inputs}
     for name, column in plan.policy.columns.items():
         words = column.describe(masks.get(name, ""), is_read=name in read_too)
         yield f"{name:<{width}}  {column.role:<12}  {column.do:<{do}}  {words}"
@@ -226,12 +225,10 @@ def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
         yield "suite", POLICY("expect.suite", count=count_of(len(policy.expectations), "expectation"))
         for number, expectation in enumerate(policy.expectations, 1):
             yield "", f"{number}. {expectation.type} {expectation.kwargs}"
-    for words in warn_of_ties(policy):
-        yield "warning", words
     if policy.suppress:
         yield "suppress", describe_suppression(policy)
     gates = [f"at least {policy.gates.min_rows:,} rows"] if policy.gates.min_rows else []
-    gates += [*describe_record_gates(policy), *explain_criteria(policy)]
+    gates += [*describe_record_gates(policy), *explain_linkage_gate(policy)]
     gates += _describe_group_gates(policy)
     yield "gates", "; ".join(gates) or "none declared"
     if policy.audit.predict:

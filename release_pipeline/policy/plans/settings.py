@@ -31,7 +31,7 @@ from release_pipeline.policy.values.text import read_yaml
 Values = Mapping[str, Any]
 _ORDER = ("method", "definition", "epsilon", "delta", "k", "scope", "partitions", "weights", "swap")
 # options of a policy that other methods keep, and that a line leaves out
-_UNSAID = ("clamp", "consistency", "never", "order", "statistic", "grouping", "metric")
+_UNSAID = ("clamp", "consistency", "order", "statistic", "grouping", "metric")
 _KEPT = (*_UNSAID, "weights", "swap")
 _QUIET = (*_UNSAID, "method", "definition", "delta", "weights", "swap")
 USUAL = ("laplace", "dp-um", "idp-ls", "idp-cbls", "dp-cdf", "dp-table")  # what a policy with noise is tried with

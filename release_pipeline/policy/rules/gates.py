@@ -9,7 +9,7 @@ from release_pipeline.mechanisms.basis.figures import join_last
 from release_pipeline.policy.file.about import check_audience
 from release_pipeline.policy.file.options import AnyOptions, KEpsilonOptions
 from release_pipeline.policy.file.parts import Parts
-from release_pipeline.policy.file.sections import ColumnSketch, Person, Suppress, count_halved
+from release_pipeline.policy.file.sections import ColumnSketch, Person, Suppress
 from release_pipeline.policy.kinds import ListedColumn, NoiseColumn, find_clamping, pick
 from release_pipeline.policy.kinds.base import RECOGNISED
 from release_pipeline.policy.values.formats import ask_for_near, decimal_text
@@ -86,39 +86,10 @@ def check_gates(parts: Parts) -> Iterator[Problem]:
         ("group_error", parts.gates.group_error),
     ):
         for name in limits:
-            if name in parts.recomputed:
-                what = f"'{name}' is made of what is published, and has no noise of its own."
-                yield ("gates", gate, name), what, "Limit the error of the columns that it is made of."
-            elif parts.complete and name not in parts.noise:
+            if parts.complete and name not in parts.noise:
                 otherwise = "Remove it."
                 remedy = otherwise if name in parts.names else ask_for_near(name, parts.noise, otherwise)
                 yield ("gates", gate, name), f"'{name}' is not a column with do: noise.", remedy
-
-
-def check_criteria(parts: Parts) -> Iterator[Problem]:
-    """Limits on what attacks gain need an attack, and leave room for the doubt that any number of tries leaves."""
-    if parts.gates is None:
-        return
-    released = parts.kept | parts.noise | parts.generalised
-    if parts.gates.of_criteria and parts.protect is not None and not parts.protect.spec.is_noisy:
-        least = count_halved(parts.protect.k, parts.count)
-        if parts.gates.min_rows is None or parts.gates.min_rows < least:
-            what = f"attacks are foreseen on halves of the records, which must make clusters: of {least:,} records at the least."
-            yield ("gates", next(iter(parts.gates.of_criteria))), what, f"Declare min_rows of {least:,} or more."
-    for gate, limit in parts.gates.of_criteria.items():
-        limits = {(gate, name): one for name, one in limit.items()} if isinstance(limit, dict) else {(gate,): limit}
-        for place, one in limits.items():
-            if one == 0:
-                what = "it is judged on the most that an attack may gain, and no number of tries shows that this is nothing."
-                yield ("gates", *place), what, "Say a share above 0%, like 2%."
-        if parts.complete and len(released) < 2 and gate != "singling_out":
-            what = "one column is released, and this attack needs another that somebody knows."
-            yield ("gates", gate), what, "Remove it."
-        for name in limit if isinstance(limit, dict) and parts.complete else ():
-            if name not in released:
-                otherwise = "Remove it."
-                remedy = otherwise if name in parts.names else ask_for_near(name, released, otherwise)
-                yield ("gates", gate, name), f"'{name}' is not a released column.", remedy
 
 
 def check_group_gates(parts: Parts) -> Iterator[Problem]:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.mechanisms.catalogue.spec import ZCDP
 from release_pipeline.mechanisms.tables import MOST_CELLS, MOST_LEVELS
-from release_pipeline.policy.file.derivations import Derived, order_derivations
 from release_pipeline.policy.file.options import AnyOptions, claim_of
 from release_pipeline.policy.file.parts import Parts
 from release_pipeline.policy.file.published import (
@@ -30,7 +29,6 @@ from release_pipeline.policy.kinds import (
     GeneraliseColumn,
     ListedColumn,
     NoiseColumn,
-    RecomputeColumn,
     pick,
 )
 from release_pipeline.policy.values.formats import ask_for_near, name_some
@@ -137,11 +135,6 @@ def _find_unfit(parts: Parts, column: str) -> tuple[str, str] | None:
             f"'{column}' is masked: its values are no labels.",
             "Add it up with sum, or count by derived bands of it: kept, or with do: drop and values.",
         )
-    if column in parts.recomputed:
-        return (
-            f"'{column}' is made of what is published, row by row.",
-            "Derive another one for the table: kept, or with do: drop and values.",
-        )
     if column in parts.generalised:
         return f"'{column}' is generalised.", "Keep the column, and group its values here."
     if column in parts.drop or column in parts.columns:
@@ -166,10 +159,6 @@ def _check_groups(here: Path, part: Grouping, values: set[str]) -> Iterator[Prob
 def _check_sum(parts: Parts, here: Path, table: Table) -> Iterator[Problem]:
     """What is added up is a number of every record, within a declared domain."""
     if table.sum is None or table.sum in parts.noise or (table.sum in parts.names and table.sum not in parts.columns):
-        return
-    if table.sum in parts.recomputed:
-        what = f"'{table.sum}' is made of what is published, and a table adds up what is protected."
-        yield (*here, "sum"), what, "Add up the columns that it is made of, each in a table of its own."
         return
     known = name_some(parts.noise) if parts.noise else "none"
     why = "has no domain and grid that bound a sum" if table.sum in parts.columns else "is not declared under columns"
@@ -231,15 +220,14 @@ def check_published(parts: Parts) -> Iterator[Problem]:
     if forms and not {"parquet", "csv"} & set(wanted):
         what = "there is no format that every program reads."
         yield ("publish", "formats"), what, "Add csv or parquet: files of Stata and SPSS go beside it."
-    ordered = order_derivations(parts.derive)
-    if not parts.complete or any(name not in ordered for name in parts.recomputed):
+    if not parts.complete:
         return  # others say what is wrong
     for form in forms:
-        columns = list_columns(parts.columns, parts.derive, parts.suppress, form)
+        columns = list_columns(parts.columns, parts.suppress, form)
         yield from _check_names([column.name for column in columns], form)
         for column in columns:
             if (source := parts.columns.get(column.name)) is not None:
-                cells = _texts_of(source, parts.derive.get(column.name))
+                cells = _texts_of(source)
                 for what, remedy in _check_column(column, source, cells, form):
                     yield _place(column.name, what), f"{_PROGRAM[form]} cannot hold it: {what}", remedy
 
@@ -268,10 +256,8 @@ def _check_names(names: list[str], form: SurveyFormat) -> Iterator[Problem]:
             yield ("publish", "formats"), what, f"Rename it in the source, or release no {form}."
 
 
-def _texts_of(source: AnyColumn, how: Derived | None) -> set[str]:
+def _texts_of(source: AnyColumn) -> set[str]:
     """The texts that a column may have, as they are declared."""
-    if isinstance(source, RecomputeColumn) and how is not None:
-        return set(how.outputs or ())
     return set(source.declared_texts) if isinstance(source, ListedColumn | GeneraliseColumn) else set()
 
 

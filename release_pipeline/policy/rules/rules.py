@@ -23,7 +23,6 @@ from release_pipeline.policy.kinds.base import CodedColumn, reason_column
 from release_pipeline.policy.rules.derived import check_derivations
 from release_pipeline.policy.rules.gates import (
     check_audit,
-    check_criteria,
     check_gates,
     check_group_gates,
     check_readers,
@@ -62,7 +61,6 @@ def find_contradictions(parts: Parts) -> Iterator[Problem]:
     yield from check_derivations(parts)
     yield from check_readers(parts)
     yield from check_gates(parts)
-    yield from check_criteria(parts)
     yield from check_group_gates(parts)
     yield from check_audit(parts)
     yield from check_tables(parts)

@@ -116,7 +116,7 @@ class _Loader(yaml.SafeLoader):
         self._count += 1
         if self._count > _MOST_NODES:
             what = f"this has more than {_MOST_NODES:,} keys and values."
-            raise _TooMuch(event.start_mark, what, "Put long lists and hierarchies into files beside it.")
+            raise _TooMuch(event.start_mark, what, "Put long lists into files beside it.")
         if isinstance(event, yaml.AliasEvent) or event.anchor:
             place = Place(event.start_mark.line + 1, event.start_mark.column + 1)
             path: Path = (f"line {place.line}, column {place.column}",)

@@ -45,8 +45,6 @@ def describe_attacks(view: InternalView) -> Section:
         shows = REVIEWERS("attacks.shows_swapped")
     elif not view.criteria:
         shows, read, sign = REVIEWERS("linkage.shows"), REVIEWERS("linkage.read"), REVIEWERS("linkage.sign")
-    elif view.before_charge:
-        shows = REVIEWERS("attacks.shows_foreseen")
     tables = [_list_nearest(view.nearest)] if view.nearest is not None else []
     tables += [_list_criteria(view.criteria)] if view.criteria else []
     tables += [_list_ladder(view)] if view.linkage_ladder else []
@@ -147,11 +145,9 @@ def _judge_criteria(view: InternalView) -> list[Sentence]:
         said += [REVIEWERS("attacks.in_forty", attacks=count_things(tried, "attack"))] if view.is_nobodys else []
     if never := [attack.attack for attack in view.criteria if not attack.rate.tried]:
         said.append(review("attacks.never", columns=list_names(never, len(never))))
-    if not any(attack.limit is not None for attack in view.criteria):
-        said.append(REVIEWERS("attacks.no_limit"))
+    said.append(REVIEWERS("attacks.no_limit"))
     if view.clusters and not view.generalises and not view.is_synthetic:
-        said += [] if view.before_charge or view.swap is not None else [REVIEWERS("attacks.clusters")]
-        said += [REVIEWERS("attacks.halves")] if any(attack.foreseen is not None for attack in view.criteria) else []
+        said += [] if view.swap is not None else [REVIEWERS("attacks.clusters")]
     return said
 
 
@@ -180,17 +176,6 @@ def _judge_criterion(criterion: str, attacks: Sequence[CriterionView], view: Int
         said.append(REVIEWERS("attacks.nobodys", criterion=_name(criterion)))
     else:
         said.append(REVIEWERS("attacks.absent", criterion=_name(criterion)))
-    said += [
-        review(
-            "attacks.limited",
-            attack=Name(attack.attack),
-            limit=format_share(attack.limit),
-            foreseen=format_interval(attack.foreseen),
-            most=format_share(attack.most),
-        )
-        for attack in attacks
-        if attack.limit is not None and attack.foreseen is not None
-    ]
     said += [
         REVIEWERS("attacks.linked", name=attack.attack, share=format_interval(attack.rate), chance=format_share(attack.guess))
         for attack in attacks
@@ -241,12 +226,8 @@ def _list_criteria(attacks: Sequence[CriterionView]) -> Table:
             *(say_missing() if attack.control is None else format_interval(attack.control),),
             format_share(attack.guess),
             *(say_missing() if attack.beyond is None else format_interval(attack.beyond),),
-            *(say_missing() if share is None else format_share(share) for share in (attack.most, attack.limit)),
             Name(attack.worst or "-"),
-            *(
-                say_missing() if share is None else format_tried(share)
-                for share in (attack.rate, attack.control, attack.beyond, attack.foreseen)
-            ),
+            *(say_missing() if share is None else format_tried(share) for share in (attack.rate, attack.control, attack.beyond)),
         )
         for attack in attacks
     )

@@ -25,7 +25,7 @@ PARTS = {
     "protect": "{method: dp-table, epsilon: 10}",
 }
 NOT_OF_RECORDS = {"min_rows", "anonymity_k", "l_diversity"}
-SHARES = {"singling_out", "linkability", "linkage"}
+SHARES = {"linkage"}
 
 
 def policy_of(gates: str = "{min_rows: 1000}", **parts: str) -> Policy:

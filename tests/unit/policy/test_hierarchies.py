@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_pipeline.errors import PolicyInvalid
 from release_pipeline.mechanisms.clusters.hierarchy import Hierarchy
-from release_pipeline.policy import load_policy, parse_policy
+from release_pipeline.policy import parse_policy
 from release_pipeline.policy.hierarchies import Dates, Intervals
-from release_pipeline.policy.loading.load import list_files
 from tests.integration.sites import refusal
 
 POLICY = """\
@@ -110,7 +107,6 @@ def faults_of(text: str) -> str:
     [
         ("groups: [f, m]", "groups: [f, f]", "p.yaml:9:50: columns.sex.hierarchy.groups: the value 'f' stands in the hierarchy"),
         ("groups: [f, m]", "groups: {a: [f], b: {c: [m]}}", "some groups are nested deeper"),
-        ("groups: [f, m]", "csv: x.csv", "there is no folder to look for this file in (x.csv)"),
         ("intervals: [5, 10], ", "", "ola needs the intervals"),
         ("[5, 2], of: digits", "[2, 5], of: digits", "must go down"),
         ("of: digits}", "of: digits}, missing: {category: 12***}", "reads like one of the hierarchy's labels"),
@@ -174,18 +170,3 @@ def test_a_lattice_too_large_to_search_is_refused() -> None:
     assert "combinations of levels, and ola goes through 1,000,000 at the most" in faults_of(
         POLICY.replace("  pay:", f"{many}  pay:")
     )
-
-
-def test_files_are_looked_for_beside_the_policy(tmp_path: Path) -> None:
-    """From its own folder on; rows in the hash, the name of the file not; what is wrong in it is told with the policy's line."""
-    text = POLICY.replace("groups: [f, m]", "csv: lists/sex.csv")
-    (tmp_path / "lists").mkdir()
-    file = tmp_path / "people.yaml"
-    file.write_text(text)
-    (tmp_path / "lists" / "sex.csv").write_text("level0,level1\nf,*\nm,*\n")
-    assert load_policy(file).canonical_hash() == parse_policy(POLICY, name="p.yaml").canonical_hash()
-    assert list_files(text) == ["lists/sex.csv"]
-    (tmp_path / "lists" / "sex.csv").write_text("level0,level1,level2\nf,a,x\nm,a,y\n")
-    with pytest.raises(PolicyInvalid) as refused:
-        load_policy(file)
-    assert "people.yaml:9:50: columns.sex.hierarchy.csv: the levels are not monotone" in refused.value.problems[0]

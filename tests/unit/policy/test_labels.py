@@ -63,8 +63,8 @@ def reasons(column: str, form: SurveyFormat, more: str = "") -> dict[str, str]:
     """What stands in a file for the reasons of a column."""
     policy = load(column, *([] if column.startswith("income") else [INCOME % ""]), more=more)
     for one in (policy, read_canonical(json.loads(policy.canonical_json()), list(policy.columns))):
-        found = list_columns(one.columns, one.derive, one.suppress, form)[0]
-    assert found.reasons == list_columns(policy.columns, policy.derive, policy.suppress, form)[0].reasons
+        found = list_columns(one.columns, one.suppress, form)[0]
+    assert found.reasons == list_columns(policy.columns, policy.suppress, form)[0].reasons
     return dict(found.reasons)
 
 

@@ -144,15 +144,14 @@ IN_WORDS = [
         "do: keep, ",
         "",
         "site:",
-        "columns.site: 'do' is missing: what happens to the column? Allowed: drop, keep, swap, noise, generalise, recompute, "
-        "synthesise.",
+        "columns.site: 'do' is missing: what happens to the column? Allowed: drop, keep, swap, noise, generalise, synthesise.",
     ),
     case(
         "unknown-do",
         "do: keep",
         "do: hide",
         "site:",
-        "columns.site: 'hide' is not something to do. Allowed: drop, keep, swap, noise, generalise, recompute, synthesise.",
+        "columns.site: 'hide' is not something to do. Allowed: drop, keep, swap, noise, generalise, synthesise.",
     ),
     case("missing-end", "[0, 100]", "[0]", "domain: [0]", "columns.score.domain.1: the domain must be [lower, upper]."),
     case("domain-of-texts", "[0, 100]", "[0, many]", "many", "columns.score.domain.1: 'many': must be a number."),

@@ -23,14 +23,12 @@ from release_pipeline.formats.internal_view import (
     NoiseColumnView,
     PopulationRisk,
     PredictionView,
-    RecomputedView,
     SampleView,
     SpreadView,
     SubgroupColumn,
     SubgroupsView,
     SubgroupView,
     SuppressionView,
-    TieView,
     Weighted,
     WeightedPair,
 )
@@ -203,16 +201,6 @@ def sample_view(**changes: Any) -> InternalView:
         ),
         predictions=(PredictionView((Learned("random forest", 0.612, 0.684),), 0.571, 3721, 1917, "mdvis above 2"),),
         prediction_words="Trained on the first 66% of the records, tested on the rest",
-        ties=(
-            TieView("income", "income = wages + profits", 0, 5630),
-            TieView("end-after-start", "start <= end", 3, 0),
-        ),
-        recomputed=(
-            RecomputedView(0.031, 214.2, 9120.4, 9131.9, name="total", words="wages + rents"),
-            RecomputedView(changed=0.042, name="band", words="below 18: child; from 18: adult"),
-            RecomputedView(name="none", words="a - b"),
-        ),
-        rows_out=5638,
         subgroups=(
             SubgroupsView(
                 "site",
@@ -251,7 +239,7 @@ def sample_view(**changes: Any) -> InternalView:
             CriterionView("singling_out", "singling out by several columns", ShareView(0.0, 0.0, 1.0, 0, None), 0.0012,
                           ShareView(0.0, 0.0, 1.0, 0, None), ShareView(0.0, 0.0, 1.0, 0, None)),
             CriterionView("linkability", "linking", share(0.142, 0.0153, 2000), 0.0002, share(0.021, 0.0063, 2000),
-                          ShareView(0.1236, 0.107, 0.14, 2000, 5638), ShareView(0.119, 0.113, 0.1271, 10000, None), 0.1271, 0.15,
+                          ShareView(0.1236, 0.107, 0.14, 2000, 5638),
                           worst="mdvis", words="the attacker knows income and mhi from elsewhere and looks for mdvis"),
             CriterionView("linkability", "record linkage", share(0.271, 0.0193, 2000), 1 / 5638),
             CriterionView("inference", "inferring mdvis", share(0.317, 0.029, 1000), 0.284, share(0.311, 0.0287, 1000),
@@ -265,8 +253,8 @@ def sample_view(**changes: Any) -> InternalView:
 def empty_view(**changes: Any) -> InternalView:
     """A release of which nothing could be measured."""
     nothing: dict[str, Any] = dict.fromkeys(
-        ("gates", "decide", "warnings", "columns", "predictions", "ladders", "ladder_words", "wider", "subgroups", "ties",
-        "recomputed", "criteria", "linkage_ladder"), ()
+        ("gates", "decide", "warnings", "columns", "predictions", "ladders", "ladder_words", "wider", "subgroups",
+        "criteria", "linkage_ladder"), ()
     )  # fmt: skip
     nothing |= dict.fromkeys(("correlations", "classes", "suppression", "budget", "linkage", "sse_paper", "sample"))
     nothing["has_weights"] = False

@@ -48,7 +48,7 @@ SECTIONS = (
     "suppression",
     "levels",
 )
-ASKED = (*SECTIONS[:2], "subgroups", *SECTIONS[2:4], "sample", "ties", *SECTIONS[4:])  # with groups, weights and ties
+ASKED = (*SECTIONS[:2], "subgroups", *SECTIONS[2:4], "sample", *SECTIONS[4:])  # with groups and weights
 
 
 def read(view: InternalView) -> str:

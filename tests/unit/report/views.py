@@ -22,7 +22,6 @@ from release_pipeline.formats.card import (
     Groups,
     Hashes,
     Looks,
-    MadeView,
     Method,
     PolicyName,
     RegistryHead,
@@ -66,7 +65,7 @@ def noise_column(name: str, upper: str, grid: str, why: str, noise: str) -> Colu
 
 
 AS_THEY_ARE = (
-    *("release", "population", "published", "tool", "headline", "cannot_occur", "looks", "supersedes", "parts", "swap"),
+    *("release", "population", "published", "tool", "headline", "looks", "supersedes", "parts", "swap"),
     *("columns", "tables", "how_to_use", "analysis", "formats"),
 )
 
@@ -160,7 +159,6 @@ FACTS: dict[str, Any] = dict(  # noqa: C408 (read as what the demo's first relea
     privacy_unit="person",
     record_count=None,
     headline=None,
-    cannot_occur=(),
     looks=None,
     about=ABOUT,
     audience=Audience(readers="public", terms=None),
@@ -281,7 +279,6 @@ def column_views(draw: st.DrawFn) -> ColumnView:
         noise=draw(st.none() | TEXTS),
         law=draw(st.none() | TEXTS),
         missing=draw(st.none() | TEXTS),
-        made=draw(st.none() | st.builds(MadeView, TEXTS, st.lists(TEXTS, min_size=1, max_size=3).map(tuple), TEXTS)),
     )
 
 
