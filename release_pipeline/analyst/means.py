@@ -37,6 +37,7 @@ from release_pipeline.analyst.laws import variance_of as variance
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.mechanisms.basis.dates import DATE, Clock
 from release_pipeline.mechanisms.basis.grid import FloatArray, Grid
+from release_pipeline.sentences import ANALYST
 
 IntervalKind: TypeAlias = Literal["law", "bound", "exact", "rerun"]
 

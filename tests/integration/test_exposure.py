@@ -310,7 +310,7 @@ def test_exposure_adds_what_each_release_cost(charged: Path, tmp_path: Path) -> 
 
 
 def test_persons_are_one_in_several_populations_only_by_one_column(tiny: TinySite) -> None:
-    """Names of two columns are two identifiers, which nobody can compare; within a population the column's name does not count."""
+    """Names of two columns are two identifiers, which nobody can compare; within a population the name is none."""
     one, other, elsewhere = (
         list_person_keys(tiny.site, *named) for named in (("folk", "person"), ("folk", "name"), ("town", "person"))
     )

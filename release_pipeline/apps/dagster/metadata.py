@@ -15,8 +15,7 @@ import dagster as dg
 from release_pipeline.pipeline.context import StageResult
 from release_pipeline.pipeline.release import STAGES
 from release_pipeline.policy import Policy
-from release_pipeline.policy.file.derivations import list_leaves
-from release_pipeline.policy.kinds import GeneraliseColumn, NoiseColumn, RecomputeColumn
+from release_pipeline.policy.kinds import GeneraliseColumn, NoiseColumn
 from release_pipeline.rows.checks import Check, round_up
 
 ALLOWED: dict[str, tuple[type, ...]] = {
@@ -84,38 +83,29 @@ def build_metadata(result: StageResult, *, show_internal: bool) -> dict[str, Any
 
 
 TYPES = {"number": "double", "whole number": "bigint", "text": "varchar", "date": "date", "moment": "timestamp"}
-ENDS = ("candidate", "published")  # from here on there are recomputed columns
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a stage's table. `origins`: the columns of the stage before that it is made of; `sources`: those of the
-    source; `passed`: the stages on the way."""
+    """One column of a stage's table. `origins`: the columns of the source that it is made of; `passed`: the stages on
+    the way."""
 
     name: str
     type: str
     words: str
     origins: tuple[str, ...]
-    sources: tuple[str, ...]
     passed: tuple[str, ...]
 
 
-def list_columns(policy: Policy, stage: str) -> tuple[Column, ...]:
-    """Those of a stage, in their order."""
-    return tuple(_list_columns(policy, stage))
+def list_columns(policy: Policy) -> tuple[Column, ...]:
+    """The released columns, in their order."""
+    return tuple(_list_columns(policy))
 
 
-def _list_columns(policy: Policy, stage: str) -> Iterator[Column]:
+def _list_columns(policy: Policy) -> Iterator[Column]:
     for name, column in policy.released_columns.items():
         passed = tuple(each for each in STAGES if each != "microaggregated" or name not in policy.kept_columns)
-        yield Column(name, TYPES[column.released_as], describe_column(policy, name), (name,), (name,), passed)
-    if stage not in ENDS:
-        return
-    for name in policy.recomputed_columns:
-        kind = TYPES["text" if policy.derive[name].is_text else "number"]
-        leaves = tuple(list_leaves(policy.derive, policy.recomputed_columns, name))
-        origins = leaves if stage == "candidate" else (name,)
-        yield Column(name, kind, describe_column(policy, name), origins, leaves, ("candidate",))
+        yield Column(name, TYPES[column.released_as], describe_column(policy, name), (name,), passed)
 
 
 def describe_column(policy: Policy, name: str) -> str:
@@ -129,8 +119,6 @@ def describe_column(policy: Policy, name: str) -> str:
             return f"{column.role}; replaced by centroids of {policy.protect.method}{k}"
         swapped = f", then swapped within blocks of {policy.block_size} or more alike records" if policy.swap is not None else ""
         return f"{column.role}; noise by {policy.protect.method}{k}, {policy.unit} {policy.column_epsilon[name]}{swapped}"
-    if isinstance(column, RecomputeColumn):
-        return f"{column.role}; made of what is published: {'; '.join(policy.derive[name].preview())}"
     if isinstance(column, GeneraliseColumn):
         return f"{column.role}; made coarser: {column.hierarchy.words}"
     if name in policy.swapped_columns:
@@ -138,7 +126,7 @@ def describe_column(policy: Policy, name: str) -> str:
     return f"{column.role}; released as it is"
 
 
-def column_metadata(policy: Policy, previous: dg.AssetKey, *, stage: str) -> dict[str, Any]:
+def column_metadata(policy: Policy, previous: dg.AssetKey) -> dict[str, Any]:
     """The released columns, what was done to each, and which columns of the previous asset each comes from."""
     columns = list_columns(policy)
     deps = {each.name: [dg.TableColumnDep(asset_key=previous, column_name=name) for name in each.origins] for each in columns}
@@ -160,7 +148,7 @@ def column_origins(policy: Policy) -> Any:
             dg.TableRecord(
                 {
                     "released": each.name,
-                    "from source column": ", ".join(each.sources),
+                    "from source column": ", ".join(each.origins),
                     "done": each.words,
                     "passed": " > ".join(each.passed),
                 }

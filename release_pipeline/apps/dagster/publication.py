@@ -98,7 +98,7 @@ def describe_package(site: Site, release: ReleaseId, names: Names) -> dg.AssetMa
 def _describe(made: StageResult, policy: Policy, names: Names) -> dict[str, Any]:
     """The metadata of a published release under the policy that it was made under."""
     candidate = names.stage(policy.policy, CANDIDATE)
-    return build_metadata(made, show_internal=False) | column_metadata(policy, candidate, stage=made.stage)
+    return build_metadata(made, show_internal=False) | column_metadata(policy, candidate)
 
 
 def _request(instance: dg.DagsterInstance, site: Site, policy: Policy, names: Names) -> Any:

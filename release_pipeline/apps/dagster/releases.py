@@ -281,7 +281,7 @@ def materialized(
     """What Dagster records of a stage: allow-listed facts, columns with their lineage, a version that depends on the content, and
     where the reviewers' report lies, which only who may read the vault can open."""
     metadata = build_metadata(result, show_internal=flow.site.shows_internal_metrics())
-    metadata |= column_metadata(flow.policy, previous, stage=result.stage)
+    metadata |= column_metadata(flow.policy, previous)
     if result.stage == "candidate":
         metadata |= {"columns": column_origins(flow.policy)}
     if report is not None:
