@@ -9,13 +9,12 @@ import numpy as np
 
 from release_pipeline.analyst import Facts, Release
 from release_pipeline.mechanisms import mask_column
-from release_pipeline.mechanisms.basis.grid import add_signed
 
 SECRET = bytes(range(32))
 
 
 def release_like(table: Mapping[str, Any], facts: Facts, *, secret: bytes = SECRET) -> Release:
-    """The table as the facts' method of single columns releases it; sums and differences are made of the released columns."""
+    """The table as the facts' method of single columns releases it."""
     data: dict[str, Any] = {}
     for name, column in facts.columns.items():
         if name not in facts.masked:
@@ -38,7 +37,4 @@ def release_like(table: Mapping[str, Any], facts: Facts, *, secret: bytes = SECR
             secret=secret,
             context=(name,),
         ).values
-    for name, column in facts.columns.items():
-        if column.made is not None and column.made.is_linear:
-            data[name] = add_signed([(sign, data[of]) for sign, of in zip(column.made.signs, column.made.of, strict=True)])
     return Release(facts, data)
