@@ -48,7 +48,7 @@ def test_noise_a_third_too_small_is_seen_in_classes(monkeypatch: PATCH) -> None:
 def test_skipped_rules_of_suppression_are_seen(monkeypatch: PATCH) -> None:
     """Classes left with fewer than k; records that stand out; small groups of kept columns."""
     with monkeypatch.context() as patch:
-        patch.setattr(classes.ClassStrategy, "_find_left_too_small", lambda *_: np.zeros(_[1].shape, dtype=np.bool_))
+        patch.setattr(classes, "find_small_classes", lambda group, *_, **__: np.zeros(len(group), dtype=np.bool_))
         assert not audit("k-epsilon, confidence", covers="groups").holds
     with monkeypatch.context() as patch:
         patch.setattr(classes, "find_exposed", lambda original, *_: np.zeros(len(original[0]), dtype=np.bool_))
