@@ -42,7 +42,7 @@ def run(tiny: TinySite) -> dict[str, Any]:
     return {**found, "audit": audit, "loss": evidence["columns"]}
 
 
-PLACES = ("flow.reading.PART", "flow.in_place.PART", "stages.column_table.PART", "store.vault._BATCH")
+PLACES = ("pipeline.reading.PART", "pipeline.in_place.PART", "rows.columns.PART", "store.vault._BATCH")
 
 
 def test_the_same_release_comes_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
