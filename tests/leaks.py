@@ -45,7 +45,7 @@ def find_canaries(blobs: Mapping[str, bytes], canaries: Iterable[str | bytes]) -
     Forms: plain (UTF-8 and UTF-16), hex, Base64 and Base85 (both alphabets of each), each of them backwards too; in texts that
     are URL-encoded, escaped as in HTML or JSON, or broken into lines; and all of that in gzip and zlib streams, zip members and
     Parquet columns, which may be in hex or Base64 themselves. Plain and hex are looked for without regard to case; Base64 and
-    Base85 by their whole groups, so up to six bytes at the ends of a canary are not compared.
+    Base85 by their whole groups, of which there must be two, so up to six bytes at the ends of a canary are not compared.
     """
     disguises = [(canary, form, needle) for canary in _as_bytes(canaries) for form, needle in _disguises(canary)]
     exact = _Needles([one for one in disguises if one[1].startswith("base")])
@@ -125,10 +125,11 @@ def _encodings(canary: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _aligned(spelling: bytes, group: int, encode: Callable[[bytes], bytes]) -> Iterator[bytes]:
-    """The middle of an encoded text that holds `spelling` anywhere: whole groups, which the surroundings do not change."""
+    """The middle of an encoded text that holds `spelling` anywhere: whole groups, which the surroundings do not change. One group
+    alone is found by chance: five characters of Base85 are part of one random identifier in 10,000."""
     for before in range(group):
         whole = spelling[before : before + (len(spelling) - before) // group * group]
-        if whole:
+        if len(whole) > group:
             yield encode(whole)
 
 
