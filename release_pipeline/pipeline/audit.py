@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from release_pipeline.audit.gates import judge_gates, judge_groups, measure_groups
-from release_pipeline.formats.passed_stages import (
-    Audited,
-    Microaggregated,
-    Suppressed,
-    Validated,
-)
+from release_pipeline.formats.passed_stages import Audited, Microaggregated, Suppressed, Validated
 from release_pipeline.masking import RECORD, find_strategy
 from release_pipeline.masking.criteria import list_criteria
 from release_pipeline.masking.simulation import judge_linkage
@@ -17,10 +12,7 @@ from release_pipeline.mechanisms.noise import Context, NoiseStream, noise_stream
 from release_pipeline.pipeline.candidate import collect_context
 from release_pipeline.pipeline.checkpoints import check_records, find_checkpoint, read_checkpoint, write_checkpoint
 from release_pipeline.pipeline.context import StageContext, StageResult
-from release_pipeline.pipeline.in_place import (
-    open_records,
-    stored_table,
-)
+from release_pipeline.pipeline.in_place import open_records, stored_table
 
 AUDIT = "audit 4"  # changes when the figures do: what was measured otherwise is measured anew
 PLOTTED = (  # of the figures of an audit, those that are worth a line over the releases; the page has all

@@ -26,45 +26,26 @@ from release_pipeline.formats.package import (
     render_table,
     render_tables,
 )
-from release_pipeline.formats.passed_stages import (
-    Audited,
-    Masked,
-    Microaggregated,
-    Suppressed,
-    Validated,
-)
+from release_pipeline.formats.passed_stages import Audited, Masked, Microaggregated, Suppressed, Validated
 from release_pipeline.ledger.facts import PublicFacts, claimed_nano, describe_bound
-from release_pipeline.ledger.looks import (
-    note_looks,
-)
+from release_pipeline.ledger.looks import note_looks
 from release_pipeline.ledger.policies import read_caps
 from release_pipeline.masking import BLOCKS, CELLS, COUNTS, PAIRS, count_blocks
 from release_pipeline.masking.tables import TABLES
 from release_pipeline.pipeline.cap import open_account
-from release_pipeline.pipeline.checkpoints import (
-    check_records,
-    read_checkpoint,
-)
+from release_pipeline.pipeline.checkpoints import check_records, read_checkpoint
 from release_pipeline.pipeline.context import StageContext, StageResult
 from release_pipeline.pipeline.gates import show_refusal
-from release_pipeline.pipeline.in_place import (
-    stored_table,
-)
-from release_pipeline.pipeline.reading import (
-    refuse,
-)
+from release_pipeline.pipeline.in_place import stored_table
+from release_pipeline.pipeline.reading import refuse
 from release_pipeline.pipeline.tables import SLICE, Slices, write_data
 from release_pipeline.policy import Policy
 from release_pipeline.policy.plans.loss import sum_series
 from release_pipeline.policy.plans.plan import describe_claim
 from release_pipeline.policy.values.formats import decimal_text
 from release_pipeline.report.page import AFTER_CHARGE, REPORT, render_report
-from release_pipeline.rows.checks import (
-    check_roles,
-)
-from release_pipeline.rows.validate import (
-    suite_to_json,
-)
+from release_pipeline.rows.checks import check_roles
+from release_pipeline.rows.validate import suite_to_json
 from release_pipeline.store.files import make_private_folder, sync, write_sums
 from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import ReleaseId

@@ -9,13 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from release_pipeline.errors import Blocked, NotPassed, ReleasePipelineError
 from release_pipeline.formats import versions as formats
-from release_pipeline.formats.passed_stages import (
-    PASSED,
-    Checkpoint,
-    Masked,
-    Microaggregated,
-    Validated,
-)
+from release_pipeline.formats.passed_stages import PASSED, Checkpoint, Masked, Microaggregated, Validated
 from release_pipeline.mechanisms.basis.grid import IntArray
 from release_pipeline.pipeline.context import StageContext
 from release_pipeline.pipeline.reservation import next_revision

@@ -36,9 +36,7 @@ from release_pipeline.pipeline.cap import check_cap
 from release_pipeline.pipeline.reservation import forget_secret, next_revision
 from release_pipeline.pipeline.sources import open_source
 from release_pipeline.policy import Policy
-from release_pipeline.rows.checks import (
-    round_up,
-)
+from release_pipeline.rows.checks import round_up
 from release_pipeline.rows.validate import Verdict, describe_failed
 from release_pipeline.store.files import PLAIN, Probe, is_whole
 from release_pipeline.store.ledger import list_charges
@@ -49,6 +47,7 @@ from release_pipeline.store.vault import ReleaseWorkspace, open_workspace
 from release_pipeline.trust.approvals import check_may_run
 
 Progress: TypeAlias = Callable[[str], None]
+NOT_MET = "the data do not meet the policy."
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +148,7 @@ class StageContext:
             if not isinstance(refused, DataRefused) or not self.site.forbids_looks:
                 raise
             findings = (*(describe_failed(family, self.policy) for family in refused.families), WITHHELD)
-            raise DataRefused("the data do not meet the policy.", findings=findings, where=refused.where) from None
+            raise DataRefused(NOT_MET, findings=findings, where=refused.where) from None
 
     def count_refusal(self) -> None:
         """The registry has this run, which read records and releases nothing, as a trial."""

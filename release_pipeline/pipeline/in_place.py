@@ -28,7 +28,7 @@ from release_pipeline.pipeline.reading import (
     typed_column,
     typed_parts,
 )
-from release_pipeline.pipeline.sources import find_workers, open_source
+from release_pipeline.pipeline.sources import find_workers
 from release_pipeline.policy import Policy
 from release_pipeline.rows.checks import Facts, match_header
 from release_pipeline.rows.columns import PART, ColumnTable, CutTable, Parts, find_encoders, select_cells
@@ -269,7 +269,7 @@ def open_records(context: StageContext, workspace: ReleaseWorkspace, validated: 
     """The records that were validated; refused where the source has others by now."""
     name, place = "", None
     if validated.snapshot:
-        source = open_source(context.site, context.policy)
+        source = context.open_source()
         columns, release = choose_columns(context.policy, source, context.id.release)
         name, place = source.name, find_place(context.site, context.policy, workspace, source, columns, release)
     key = bytes.fromhex(context.site.keyed_hash(f"sample of {context.id}".encode()))

@@ -5,30 +5,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from release_pipeline.formats.passed_stages import (
-    Ingested,
-)
+from release_pipeline.formats.passed_stages import Ingested
 from release_pipeline.ledger.looks import begin_run
 from release_pipeline.pipeline.checkpoints import write_checkpoint
 from release_pipeline.pipeline.context import StageContext, StageResult
-from release_pipeline.pipeline.in_place import (
-    choose_columns,
-    hash_tables,
-    keep_records,
-    refuse_changed,
-)
-from release_pipeline.pipeline.reading import (
-    NO_RELEASES,
-    count_releases,
-    refuse,
-)
+from release_pipeline.pipeline.in_place import choose_columns, hash_tables, keep_records, refuse_changed
+from release_pipeline.pipeline.reading import NO_RELEASES, count_releases, refuse
 from release_pipeline.pipeline.sources import list_origins, version_of
 from release_pipeline.pipeline.tables import try_formats
 from release_pipeline.pipeline.vaults import check_vaults
-from release_pipeline.rows.checks import (
-    match_header,
-    readable_without,
-)
+from release_pipeline.rows.checks import match_header, readable_without
 
 
 def ingest(context: StageContext) -> StageResult:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from release_pipeline.formats.passed_stages import (
-    Masked,
-    Microaggregated,
-    Validated,
-)
+from release_pipeline.formats.passed_stages import Masked, Microaggregated, Validated
 from release_pipeline.masking import find_strategy
 from release_pipeline.masking.tables import TABLES, measure_tables
 from release_pipeline.pipeline.checkpoints import check_records, check_tables, find_checkpoint, read_checkpoint, write_checkpoint
 from release_pipeline.pipeline.context import StageContext, StageResult
-from release_pipeline.pipeline.in_place import (
-    open_records,
-)
+from release_pipeline.pipeline.in_place import open_records
 from release_pipeline.pipeline.reservation import reserved_secret
 from release_pipeline.policy.plans.plan import describe_claim
 

@@ -5,11 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from release_pipeline.errors import Blocked
-from release_pipeline.formats.passed_stages import (
-    Masked,
-    Microaggregated,
-    Validated,
-)
+from release_pipeline.formats.passed_stages import Masked, Microaggregated, Validated
 from release_pipeline.ledger.looks import charge_run, tell_stopped_runs
 from release_pipeline.ledger.states import list_statuses
 from release_pipeline.masking import find_strategy
@@ -26,9 +22,7 @@ from release_pipeline.pipeline.checkpoints import (
 from release_pipeline.pipeline.context import StageContext, StageResult
 from release_pipeline.pipeline.forecast import check_memory
 from release_pipeline.pipeline.gates import check_differencing, judge_before_charge
-from release_pipeline.pipeline.in_place import (
-    open_records,
-)
+from release_pipeline.pipeline.in_place import open_records
 from release_pipeline.pipeline.reservation import Reservation, next_revision, reserve
 from release_pipeline.pipeline.vaults import check_vaults
 from release_pipeline.policy.plans.plan import check_rows

@@ -12,12 +12,12 @@ from typing import TypeAlias
 from release_pipeline.errors import DataRefused
 from release_pipeline.pipeline.audit import audit
 from release_pipeline.pipeline.candidate import freeze_candidate
-from release_pipeline.pipeline.context import StageContext, StageResult
+from release_pipeline.pipeline.context import NOT_MET, StageContext, StageResult
 from release_pipeline.pipeline.ingest import ingest
 from release_pipeline.pipeline.mask import mask
 from release_pipeline.pipeline.microaggregate import microaggregate
 from release_pipeline.pipeline.suppress import suppress
-from release_pipeline.pipeline.validate import NOT_MET, validate
+from release_pipeline.pipeline.validate import validate
 
 Stage: TypeAlias = Callable[[StageContext], StageResult]
 STAGES: Mapping[str, Stage] = {  # in their order, by the state that each leaves the release in

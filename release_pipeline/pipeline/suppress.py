@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from release_pipeline.formats.passed_stages import (
-    PASSED,
-    Masked,
-    Suppressed,
-)
+from release_pipeline.formats.passed_stages import PASSED, Masked, Suppressed
 from release_pipeline.pipeline.checkpoints import read_checkpoint, write_checkpoint
 from release_pipeline.pipeline.context import StageContext, StageResult
 from release_pipeline.pipeline.gates import keep_refusal
-from release_pipeline.pipeline.in_place import (
-    stored_table,
-)
+from release_pipeline.pipeline.in_place import stored_table
 from release_pipeline.pipeline.mask import MASKED
 
 

@@ -7,14 +7,11 @@ from dataclasses import asdict, dataclass
 from functools import partial
 
 from release_pipeline.errors import DataRefused, NotPassed
-from release_pipeline.formats.passed_stages import (
-    Ingested,
-    Validated,
-)
+from release_pipeline.formats.passed_stages import Ingested, Validated
 from release_pipeline.ledger.looks import WITHHELD
 from release_pipeline.masking.microaggregate import take_clamping
 from release_pipeline.pipeline.checkpoints import read_checkpoint, write_checkpoint
-from release_pipeline.pipeline.context import StageContext, StageResult
+from release_pipeline.pipeline.context import NOT_MET, StageContext, StageResult
 from release_pipeline.pipeline.in_place import (
     hash_tables,
     list_checked,
@@ -24,12 +21,7 @@ from release_pipeline.pipeline.in_place import (
     write_people,
     write_records,
 )
-from release_pipeline.pipeline.reading import (
-    collect_facts,
-    count_columns,
-    has_type,
-    read_delivered,
-)
+from release_pipeline.pipeline.reading import collect_facts, count_columns, has_type, read_delivered
 from release_pipeline.policy.file.sections import Person
 from release_pipeline.policy.values.scalars import canonical_name
 from release_pipeline.rows.checks import (
@@ -45,8 +37,6 @@ from release_pipeline.rows.checks import (
     notice_releases,
 )
 from release_pipeline.rows.validate import judge_own_suite, judge_suite, list_verdicts, withhold
-
-NOT_MET = "the data do not meet the policy."
 
 
 @dataclass(frozen=True, slots=True)

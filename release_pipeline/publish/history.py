@@ -93,7 +93,8 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A release with its entries in the order of the registry. `faults`: why no signature can be judged."""
+    """A release with its entries in the order of the registry. `faults`: why no signature can be judged, or
+    what was not approved."""
 
     release: ReleaseId
     state: str
@@ -122,12 +123,11 @@ def tell_history(site: Site, release: ReleaseId, *, reader: str | None = None) -
                 f"{name} had no approval that counts when it was charged." for name, entry in approvals.items() if entry is None
             )
     doubted, void = find_doubted(events), find_void(events)
-    entries = [replace(entry, warnings=entry.warnings + _DOUBTED * (entry.number in doubted)) for entry in entries]
-    entries = [
-        replace(entry, warnings=entry.warnings + _VOID * (entry.number in void and entry.facts != _HIDDEN)) for entry in entries
-    ]
-    entries.sort(key=lambda entry: entry.number)
-    return History(release, status.state, tuple(entries), faults, status.candidate_hash or "", status.package_hash or "")
+    told: list[Entry] = []
+    for entry in sorted(entries, key=lambda entry: entry.number):
+        is_void = entry.number in void and entry.facts != _HIDDEN  # else it would say which vote it is
+        told.append(replace(entry, warnings=entry.warnings + _DOUBTED * (entry.number in doubted) + _VOID * is_void))
+    return History(release, status.state, tuple(told), faults, status.candidate_hash or "", status.package_hash or "")
 
 
 def list_open_votes(events: Sequence[Event]) -> list[str]:

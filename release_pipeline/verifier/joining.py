@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -25,8 +24,9 @@ def _join(package: str) -> str:
     """The command of a package and the modules that it imports, those that are imported first; `usage` says what it is for."""
     imports: dict[str, set[str]] = {}
     parts: list[str] = []
-    for module in dict.fromkeys(_list_modules(f"{_OURS}.{package}.command")):
-        tree, text = _read(module)
+    modules: dict[str, tuple[ast.Module, str]] = {}
+    _read_modules(f"{_OURS}.{package}.command", modules)
+    for tree, text in modules.values():
         lines = text.splitlines(keepends=True)
         for node in tree.body:
             if isinstance(node, ast.Import):
@@ -43,14 +43,13 @@ def _join(package: str) -> str:
     return "\n\n".join((head, *parts)).rstrip() + _RUN
 
 
-def _list_modules(module: str) -> Iterator[str]:
-    """The modules that a module is made of, each after those that it imports."""
-    for node in _read(module)[0].body:
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(_OURS):
-            yield from _list_modules(node.module or "")
-    yield module
-
-
-def _read(module: str) -> tuple[ast.Module, str]:
+def _read_modules(module: str, modules: dict[str, tuple[ast.Module, str]]) -> None:
+    """Add a module to those that were read, after the modules that it imports."""
+    if module in modules:
+        return
     text = (_PACKAGE / Path(*module.split(".")[1:])).with_suffix(".py").read_text(encoding="utf-8")
-    return ast.parse(text), text
+    tree = ast.parse(text)
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(_OURS):
+            _read_modules(node.module or "", modules)
+    modules[module] = tree, text

@@ -69,12 +69,11 @@ OUTSIDE: dict[str, set[str]] = {  # third-party modules each folder may import
             "pyreadstat",
             "pandas",
         ),
-        *("pydantic", "pydantic_core", "yaml"),  # settings are types
+        *("pydantic", "pydantic_core"),  # settings are types
     },
     "ledger": {"pydantic"},
     "trust": {"cryptography"},
     "targets": {"fsspec", "pydantic"},
-    "report": {"numpy"},
     "pipeline": {"numpy", "pyarrow", "pydantic"},
     "explore": {"numpy", "pyarrow"},
     "publish": {"jinja2"},
@@ -88,7 +87,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "dagster": ("apps/dagster/",),
     "dagster_webserver": ("apps/dagster/webserver",),
     "starlette": ("apps/dagster/", "apps/desk/web/", "apps/desk/backend/server"),
-    "uvicorn": ("apps/door", "apps/dagster/", "apps/desk/backend/server"),
+    "uvicorn": ("apps/door", "apps/desk/backend/server"),
     "click": ("apps/cli/",),
     "rich": ("apps/cli/",),
     "httpx": ("apps/desk/web/frame", "operate/alerts/sending"),
