@@ -312,7 +312,7 @@ def reconcile(
     to the variance of each level, 0 for what is exact; `negative`: whether a cell can be below 0."""
     wanted = fit_levels(noisy, shape, spread, total=total)
     first = wanted[0] if negative else np.maximum(wanted[0], 0.0)
-    values = [_whole(first) if total is None else _share_out(wanted[0], total, negative=negative)]
+    values = [np.rint(first).astype(np.int64) if total is None else _share_out(wanted[0], total, negative=negative)]
     for level, parents in enumerate(shape.parents, 1):
         below = np.zeros(shape.cells[level], dtype=np.int64)
         order = np.argsort(parents, kind="stable")
@@ -378,14 +378,3 @@ def _round(moved: FloatArray, total: int, *, negative: bool) -> IntArray:
         low[taken] -= 1
         rest += len(taken)
     return low
-
-
-def _whole(wanted: FloatArray) -> IntArray:
-    return np.rint(wanted).astype(np.int64)
-
-
-# Tables beside the rows: noisy counts and sums of public cells, and what is made of them
-# (docs/mechanisms.md).
-#
-# `shape` has the cells, `noise` the sensitivities and the noise, `measure` draws, `consistency`
-# makes values that add up.

@@ -17,9 +17,7 @@ ATTEMPTS = 20_000  # to make one of several columns
 MOST_COLUMNS = 5  # in one predicate
 
 _ATTEMPTS_PER_ROW = 10
-_FIRST_LOOK = 4_096  # rows that most attempts fail on already
 _SOME = 1_024  # rows that are looked at before all others, to see whether more than one meets a predicate
-_TOGETHER = 1_024  # attempts that are looked at together
 
 Comparison: TypeAlias = Literal["<=", ">=", "=="]
 _EQUAL, _AT_LEAST, _AT_MOST = range(3)
@@ -107,54 +105,19 @@ def make_by_several_columns(released: Side, kinds: list[bool], stream: NoiseStre
         np.where(of_rows > median, _AT_LEAST, _AT_MOST) if numeric else np.full(attempts, _EQUAL)
         for of_rows, median, numeric in zip(values, medians, kinds, strict=True)
     ]
-    first = _FirstRows([column[:_FIRST_LOOK] for column in released.columns])
-    found: dict[int, Predicate] = {}
-    for start in range(0, attempts, _TOGETHER):
-        part = slice(start, start + _TOGETHER)
-        few = first.count([one[part] for one in values], [one[part] for one in compared], chosen[part]) < 2
-        for attempt in (start + np.flatnonzero(few)).tolist():
-            row = int(rows[attempt])
-            if row in found:
-                continue
-            conditions: list[tuple[int, Comparison, float]] = []
-            for column in np.flatnonzero(chosen[attempt]).tolist():
-                comparison = _COMPARISONS[int(compared[column][attempt])]
-                conditions.append((column, comparison, values[column][attempt].item()))
-            predicate = tuple(conditions)
-            if released.is_met_once(predicate):
-                found[row] = predicate
-                if len(found) == PREDICATES:
-                    return list(found.values())
-    return list(found.values())
-
-
-class _FirstRows:
-    """Some rows, by which very many predicates are looked at together: of each column which rows come first in its order, as
-    bits, for every number of them."""
-
-    def __init__(self, columns: list[npt.NDArray[Any]]) -> None:
-        self._ordered: list[npt.NDArray[Any]] = []
-        self._firsts: list[npt.NDArray[np.uint64]] = []
-        count = len(columns[0])
-        for column in columns:
-            order = np.argsort(column, kind="stable")
-            self._ordered.append(column[order])
-            firsts = np.zeros((count + 1, -(-count // 64)), dtype=np.uint64)
-            firsts[np.arange(1, count + 1), order // 64] = np.uint64(1) << (order % 64).astype(np.uint64)
-            self._firsts.append(np.bitwise_or.accumulate(firsts, axis=0))
-
-    def count(
-        self, values: list[npt.NDArray[Any]], compared: list[npt.NDArray[np.intp]], chosen: npt.NDArray[np.bool_]
-    ) -> npt.NDArray[np.int64]:
-        """How many of the rows meet each predicate: of every column one value and comparison of each, and whether it is asked."""
-        met = np.repeat(self._firsts[0][-1:], len(chosen), axis=0)
-        for column, (ordered, firsts) in enumerate(zip(self._ordered, self._firsts, strict=True)):
-            asked = np.flatnonzero(chosen[:, column])
-            sought, how = values[column][asked], compared[column][asked]
-            begin = np.where(how == _AT_MOST, 0, np.searchsorted(ordered, sought, side="left"))
-            end = np.where(how == _AT_LEAST, len(ordered), np.searchsorted(ordered, sought, side="right"))
-            met[asked] &= firsts[end] ^ firsts[begin]
-        return np.bitwise_count(met).sum(axis=1, dtype=np.int64)
+    predicates: dict[int, Predicate] = {}
+    for attempt, row in enumerate(rows.tolist()):
+        if row in predicates:
+            continue
+        predicate = tuple(
+            (column, _COMPARISONS[int(compared[column][attempt])], values[column][attempt].item())
+            for column in np.flatnonzero(chosen[attempt]).tolist()
+        )
+        if released.is_met_once(predicate):
+            predicates[row] = predicate
+            if len(predicates) == PREDICATES:
+                break
+    return list(predicates.values())
 
 
 def make_by_chance(released: Side, kinds: list[bool], stream: NoiseStream, *, most: int) -> list[Predicate]:

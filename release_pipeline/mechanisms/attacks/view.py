@@ -145,7 +145,7 @@ class View:
         codes = np.empty((len(left), len(self._codes)), dtype=np.int64)
         for place, column in enumerate(self._codes):
             codes[:, place] = column.released[left]
-        self.neighbours = Neighbours(known, power=1, codes=codes, consume=True)
+        self.neighbours = Neighbours(known, power=1, codes=codes)
 
     def search(self, people: Rows, secret: AttackedColumn) -> Iterator[tuple[Nearest, npt.NDArray[Any]]]:
         """The rows nearest to the originals of some people, and these people's values of the secret."""

@@ -88,15 +88,6 @@ class Hierarchy:
             _refuse_uncovered(texts, numbers, often)
         return numbers if inverse is None else numbers[inverse]
 
-    def of_values(self, values: npt.NDArray[np.integer[Any]]) -> Hierarchy:
-        """The same for some of the values, in this order: what occurs in a table."""
-        labels: list[tuple[str, ...]] = []
-        codes = np.empty((self.levels, len(values)), dtype=np.int64)
-        for level in range(self.levels):
-            used, codes[level] = np.unique(self.codes[level, values], return_inverse=True)
-            labels.append(tuple(self.labels[level][int(place)] for place in used))
-        return Hierarchy(tuple(labels), codes)
-
     def __repr__(self) -> str:
         return f"<Hierarchy of {len(self.values):,} values in {self.levels} levels>"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, cast
@@ -21,7 +21,6 @@ from release_pipeline.errors import InvalidArgument
 from release_pipeline.mechanisms.accounting.budget import Epsilon, EpsilonLike, rho_within
 from release_pipeline.mechanisms.accounting.scales import OF_DOMAIN_BY_RHO, PLAIN, ScaleRule
 from release_pipeline.mechanisms.accounting.sensitivity import Moves, centroid_loss, column_loss, refuse_scale
-from release_pipeline.mechanisms.basis.arrays import pieces
 from release_pipeline.mechanisms.basis.grid import FloatArray, Grid, IntArray, Number, as_numbers
 from release_pipeline.mechanisms.basis.tally import Tally
 from release_pipeline.mechanisms.by_value import Budget, ByValue, PureBudget, RhoBudget, usual_centre
@@ -303,19 +302,8 @@ def add_noise(
     function of the noisy list and of public facts, so that no claim changes. With `clamp=False` values stay where noise and order
     leave them; with `on_grid=False` they are moved into the domain alone.
     """
-    return _draw_release(exact, noise_stream(secret, *context, "noise"), clamp=clamp, on_grid=on_grid)
-
-
-def _draw_release(exact: Statistics, stream: NoiseStream, *, clamp: bool, on_grid: bool) -> FloatArray:
-    """With noise that is drawn for it: piece by piece where no value depends on another one, since a draw takes several times
-    the memory of what it gives. Draws are consecutive."""
-    if exact.consistency == "isotonic":
-        return _release(exact, _draw(exact, 1, stream), clamp=clamp, on_grid=on_grid)
-    released = np.empty(len(exact.scale))
-    for part in pieces(len(released)):
-        own = replace(exact, size=exact.size[part], statistic=exact.statistic[part], scale=exact.scale[part])
-        released[part] = _release(own, _draw(own, 1, stream), clamp=clamp, on_grid=on_grid)
-    return released
+    noise = _draw(exact, 1, noise_stream(secret, *context, "noise"))
+    return _release(exact, noise, clamp=clamp, on_grid=on_grid)
 
 
 def _draw(exact: Statistics, rounds: int, stream: NoiseStream) -> IntArray:
@@ -336,10 +324,7 @@ def simulate_noise(
     """What `add_noise` would give with other, independent noise of the same law, so many times: for what is expected without a
     look at the noise that is released. Many rounds are drawn at once, since a draw of few costs as much as one of thousands."""
     stream = noise_stream(secret, *context, "simulated noise")
-    at_once = _AT_ONCE // max(1, len(exact.scale))
-    if at_once < 2:  # many of them
-        yield from (_draw_release(exact, stream, clamp=clamp, on_grid=True) for _ in range(rounds))
-        return
+    at_once = max(_AT_ONCE // max(len(exact.scale), 1), 1)
     for begun in range(0, rounds, at_once):
         drawn = _draw(exact, min(at_once, rounds - begun), stream)
         for noise in drawn.reshape(-1, len(exact.scale)):

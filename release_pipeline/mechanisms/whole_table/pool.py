@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from release_pipeline.mechanisms.basis.grid import FloatArray, IntArray
 from release_pipeline.mechanisms.noise.unclaimed import Random
 from release_pipeline.mechanisms.whole_table.design import Pair
 from release_pipeline.mechanisms.whole_table.links import Link
+from release_pipeline.mechanisms.whole_table.model import Model
 
 LEAST_POOL, MOST_POOL, PER_RECORD = 60_000, 300_000, 3
 PASSES = 25
@@ -52,20 +53,12 @@ class Linked:
         return possible
 
 
-class Sampled(Protocol):
-    """What makes records of groups."""
-
-    def sample(self, count: int, random: Random) -> IntArray:
-        """So many, columns by records."""
-        ...
-
-
 def count_pool(records: int) -> int:
     """How many records the pool for so many has."""
     return min(max(PER_RECORD * records, LEAST_POOL), MOST_POOL)
 
 
-def make_pool(linked: Linked, records: int, random: Random, model: Sampled | None = None) -> IntArray:
+def make_pool(linked: Linked, records: int, random: Random, model: Model | None = None) -> IntArray:
     """Records of groups, columns by records, more than will be kept: by a `model` where there is one, and
     along the tree of the strongest links otherwise."""
     count = count_pool(records)
