@@ -14,6 +14,7 @@ import pyarrow as pa
 from release_pipeline.audit.audit import Streams, audit_table
 from release_pipeline.audit.compared import Compared
 from release_pipeline.audit.gates import Gate, Groups
+from release_pipeline.audit.subgroups import Served, read_served
 from release_pipeline.masking.strategy import (
     OF_COLUMN,
     RECORD,
@@ -21,13 +22,10 @@ from release_pipeline.masking.strategy import (
     Contexts,
     Figures,
     Grouped,
-    Ints,
     Numbers,
     Progress,
     Suppressed,
     describe_scales,
-    merge_evidence,
-    merge_expected,
 )
 from release_pipeline.mechanisms.basis.figures import percent
 from release_pipeline.mechanisms.columns.methods import Statistics, add_noise, find_public_scale, find_variance
@@ -35,7 +33,6 @@ from release_pipeline.mechanisms.noise import Context, noise_stream, shuffled_po
 from release_pipeline.policy import Policy
 from release_pipeline.policy.file.published import may_be_blanked
 from release_pipeline.policy.file.sections import Suppress
-from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.rows.columns import AnyTable, ColumnTable, Read
 from release_pipeline.rows.suppress import suppress_table
 
@@ -63,36 +60,32 @@ class CentroidStrategy:
     makes: ClassVar[tuple[str, ...]] = ("membership", "statistics")
     measures: ClassVar[tuple[str, ...]] = ()
 
-    @abstractmethod
     def cluster_column(self, name: str) -> str:
-        """The column of `membership` that says in which cluster of a noise column a record is."""
+        """The column of `membership` that says in which cluster of a noise column a record is: each has clusters of its own."""
+        return name
 
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
         """What `expect_columns` does, and what will be suppressed."""
         expected = self.expect_columns(read, secret=secret, progress=progress)
         return expected | self.forecast_suppression(read)
 
-    @abstractmethod
     def expect_columns(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
-        """Simulated, with the same data and method always alike, so that nobody tries until a gate passes."""
+        """The figures of each noise column, simulated: with the same data and method always alike, so that nobody tries until a
+        gate passes."""
+        expected: Figures = {}
+        served = read_served(self.policy, read)
+        for name in self.policy.noise_columns:
+            progress(f"expecting the error of {name}")
+            expected[name] = self.expect_column(name, read, secret, served)
+        return expected
+
+    @abstractmethod
+    def expect_column(self, name: str, read: Read, secret: bytes, served: Served) -> dict[str, Any]:
+        """The figures of one noise column."""
 
     @abstractmethod
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
         """`membership` and `statistics`."""
-
-    def merge_expected(self, of_parts: Sequence[Figures], records: Sequence[Ints], read: Read) -> Figures:
-        """What to expect of all records, by what to expect of random parts of them."""
-
-        def numbers(name: str) -> Numbers:
-            column, found = self.policy.noise_columns[name], read("records", [name]).column(name).to_numpy()
-            numbers = column.exact_grid.snap(found)
-            return np.where(column.find_reasons(found) < 0, numbers, np.nan) if column.reasons else numbers
-
-        return merge_expected(of_parts, records, numbers)
-
-    def merge_evidence(self, of_parts: Sequence[Figures]) -> Figures:
-        """The evidence of all records, by that of random parts of them."""
-        return merge_evidence(of_parts)
 
     def judge(self, expected: Figures) -> list[Gate]:
         """The limit on suppression, where it is known what will be suppressed."""
@@ -127,7 +120,7 @@ class CentroidStrategy:
         def make(name: str) -> Any:
             if name == RECORD:
                 return pa.array(order)
-            if isinstance(columns[name], NoiseColumn):
+            if name in self.policy.noise_columns:
                 progress(f"masking {name}")
                 masked = self.mask_column(name, read, secret=secret, context=(*context, name))
                 return pa.array(masked[order])

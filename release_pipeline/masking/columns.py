@@ -25,20 +25,7 @@ from release_pipeline.rows.counted import tally_column
 class ColumnStrategy(CentroidStrategy):
     """dp-um, idp-ls, idp-cbls."""
 
-    def cluster_column(self, name: str) -> str:
-        """Each noise column has clusters of its own."""
-        return name
-
-    def expect_columns(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
-        """Simulated, with the same data and method always alike, so that nobody tries until a gate passes."""
-        expected: Figures = {}
-        served = read_served(self.policy, read)
-        for name in self.policy.noise_columns:
-            progress(f"expecting the error of {name}")
-            expected[name] = self._expect_column(name, read, secret, served)
-        return expected
-
-    def _expect_column(self, name: str, read: Read, secret: bytes, served: Served) -> dict[str, Any]:
+    def expect_column(self, name: str, read: Read, secret: bytes, served: Served) -> dict[str, Any]:
         counted, limited = tally_column(name, self.policy.noise_columns[name], read), is_limited(name, self.policy)
         values = self._read_numbers(name, read) if limited or self.policy.protect.k is None else counted
         exact = microaggregate(self.policy, name, values, secret=secret, context=())
@@ -49,12 +36,12 @@ class ColumnStrategy(CentroidStrategy):
             deviations = Deviations.of_ranks(column, exact.size)
         how: dict[str, Any] = {"secret": secret, "clamp": self.policy.clamps}
         error, shape = expect_column(exact, column, deviations, context=(name,), **how)
-        found: dict[str, Any] = error.to_json() | shape.to_json()
+        figures: dict[str, Any] = error.to_json() | shape.to_json()
         if not limited:
-            return found
+            return figures
         simulated = simulate_noise(exact, ROUNDS, context=(name, "served"), **how)
         seen = exact.grid.snap(self._read_numbers(name, read))
-        return found | expect_served(name, self.policy, simulated, seen, exact.cluster, served)
+        return figures | expect_served(name, self.policy, simulated, seen, exact.cluster, served)
 
     def _read_numbers(self, name: str, read: Read) -> Numbers:
         return read("records", [name]).column(name).to_numpy()

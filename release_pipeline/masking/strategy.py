@@ -18,7 +18,7 @@ from release_pipeline.audit.compared import Compared
 from release_pipeline.audit.gates import Gate, Groups
 from release_pipeline.mechanisms.noise import Context
 from release_pipeline.policy.values.scalars import OURS
-from release_pipeline.rows.columns import AnyTable, Read
+from release_pipeline.rows.columns import AnyTable, Read, read_with
 
 RECORD = f"{OURS}_record"  # the row number of a record in source order, never released
 OF_COLUMN = "column_name"  # of a table with rows for each column of the records: which of them a row is of
@@ -61,11 +61,6 @@ class Suppressed:
     def obstacle(self) -> str:
         """Why there is no release of it: the refusal, or that nobody is left; nothing where there is one."""
         return self.refusal or ("" if self.table.num_rows else NOTHING_LEFT)
-
-
-def membership_column(cluster: npt.NDArray[np.intp], clusters: int) -> pa.Array:
-    """The cluster of each record as a column of `membership`, in as few bytes as their number needs."""
-    return pa.array(cluster.astype(np.int32 if clusters < 2**31 else np.int64))
 
 
 def describe_scales(scale: npt.NDArray[np.int64], step: float) -> dict[str, float]:
@@ -122,6 +117,20 @@ class Strategy(Protocol):
         """Figures of utility and risk against the original: internal. `groups`: those of the released table, measured before;
         `streams` gives random choices by their purpose."""
         ...
+
+
+def draw_release(
+    strategy: Strategy, grouped: Mapping[str, pa.Table], read: Read, *, secret: bytes, context: Contexts = ()
+) -> tuple[Suppressed, Read]:
+    """A release that nobody gets, and what reads the tables that it was made of. `grouped`: those of `Strategy.group`."""
+    records = read_with(grouped, read)
+    measured = read_with(strategy.measure(records, secret=secret, context=context, progress=be_quiet), records)
+    masked = strategy.mask(measured, secret=secret, context=context, progress=be_quiet)
+    return strategy.suppress(measured, masked), measured
+
+
+def be_quiet(_: str) -> None:
+    """Tell nobody how far a strategy is."""
 
 
 # What is true of all records, by what is of each random part of them. Every figure has a rule of

@@ -18,7 +18,7 @@ from release_pipeline.audit.gates import OF_BLOCKS, Gate, Groups
 from release_pipeline.audit.models import TRAINED_SHARE
 from release_pipeline.errors import Blocked, InvalidArgument
 from release_pipeline.masking.centroids import CentroidStrategy
-from release_pipeline.masking.strategy import RECORD, Contexts, Figures, Grouped, Progress, Suppressed
+from release_pipeline.masking.strategy import RECORD, Contexts, Figures, Grouped, Progress, Suppressed, be_quiet, draw_release
 from release_pipeline.mechanisms.basis.grid import FloatArray, IntArray
 from release_pipeline.mechanisms.clusters.hierarchy import group_by
 from release_pipeline.mechanisms.clusters.mdav import NO_BLOCK, describe_alike, make_blocks, swap_positions
@@ -26,7 +26,7 @@ from release_pipeline.mechanisms.noise import NoiseStream, noise_stream, shuffle
 from release_pipeline.mechanisms.risk.risk import distinct_diversity
 from release_pipeline.policy import Policy
 from release_pipeline.policy.values.scalars import OURS
-from release_pipeline.rows.columns import AnyTable, ColumnTable, Read, load_table, number_cells, read_with
+from release_pipeline.rows.columns import AnyTable, ColumnTable, Read, load_table, number_cells
 
 SWAPPED = "swapped"  # in the vault: the block of every record
 BLOCK = f"{OURS}_block"  # never released
@@ -59,12 +59,12 @@ class SwapStrategy:
 
     def judge(self, expected: Figures) -> list[Gate]:
         """As the method does, and the limits on what blocks give away of swapped categories."""
-        found, limits = self.strategy.judge(expected), self.policy.gates.l_diversity
+        gates, limits = self.strategy.judge(expected), self.policy.gates.l_diversity
         for name in self._limited:
             value = expected.get(f"{BLOCK} {name}", {}).get("l-diversity")
             if value is not None:
-                found.append(Gate(f"l-diversity of {name} in blocks", value, float(limits[name]), True, OF_BLOCKS, name))
-        return found
+                gates.append(Gate(f"l-diversity of {name} in blocks", value, float(limits[name]), True, OF_BLOCKS, name))
+        return gates
 
     @property
     def _limited(self) -> list[str]:
@@ -152,14 +152,12 @@ class SwapStrategy:
 
     def _remake(self, read: Read, *, stream: NoiseStream) -> pa.Table:
         """A release of some records with noise that is nobody's."""
-        alone = replace(self, earlier=None)
-        how: dict[str, Any] = {"secret": take_secret(stream), "context": (), "progress": _quiet}
-        known = read_with(alone.group(read, **how).tables, read)
-        known = read_with(alone.measure(known, **how), known)
-        made = alone.suppress(known, load_table(alone.mask(known, **how)))
-        if made.obstacle:
+        alone, secret = replace(self, earlier=None), take_secret(stream)
+        grouped = alone.group(read, secret=secret, context=(), progress=be_quiet).tables
+        suppressed, _ = draw_release(alone, grouped, read, secret=secret)
+        if suppressed.obstacle:
             raise InvalidArgument("so few records leave no group that is large enough.", where="suppress")
-        return load_table(made.table)
+        return load_table(suppressed.table)
 
     def _make_blocks(self, read: Read) -> IntArray:
         """Within the groups that suppression leaves, by the masked columns. Blocks by swapped categories would have one of them
@@ -191,7 +189,3 @@ def read_blocks(read: Read, records: npt.NDArray[np.integer[Any]] | None = None)
     """The block of every record, or of some of them."""
     blocks = np.asarray(read(SWAPPED, [BLOCK]).column(0).to_numpy(), dtype=np.int64)
     return blocks if records is None else blocks[records]
-
-
-def _quiet(_: str) -> None:
-    """Strategies tell every column."""
