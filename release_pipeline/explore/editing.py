@@ -78,15 +78,15 @@ def find_steward(site: Site, name: str, events: Iterable[Event]) -> str:
         value: Plain = read_yaml(read_file(site, name)).value
     except ReleasePipelineError:
         value = None
-    said = value.get("steward") if isinstance(value, dict) else None
-    if isinstance(said, str) and said:
-        return said
+    steward = value.get("steward") if isinstance(value, dict) else None
+    if isinstance(steward, str) and steward:
+        return steward
     noted = [event.content for event in read_state(events).policies.get(name, ())]
     if not noted:
         return ""
     value = read_yaml(str(noted[-1].get("yaml", ""))).value
-    said = cast("dict[str, Plain]", value).get("steward") if isinstance(value, dict) else None
-    return said if isinstance(said, str) else ""
+    steward = cast("dict[str, Plain]", value).get("steward") if isinstance(value, dict) else None
+    return steward if isinstance(steward, str) else ""
 
 
 def find_since(registry: Registry, trust: Trust | None, name: str, policy: Policy | None) -> Since | None:

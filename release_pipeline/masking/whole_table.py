@@ -30,7 +30,7 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.families.whole_table import WholeTableFamily, declare_columns, pick_synthetic
 from release_pipeline.policy.file.options import WholeTableOptions
 from release_pipeline.rows.columns import AnyTable, CutTable, Read, find_encoders, load_table, spell_entries
-from release_pipeline.rows.counted import CountedRecords, Counting, ReadEngine, TableEngine
+from release_pipeline.rows.counted import CountedRecords, Counting, TableEngine
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
 
@@ -154,7 +154,7 @@ class WholeTableStrategy:
         return read("records", [self._names[0]]).num_rows if self.counting is None else self.counting.records
 
     def _counting(self, read: Read) -> Counting:
-        return self.counting or CountedRecords(ReadEngine(read), find_encoders(self.policy))
+        return self.counting or CountedRecords(TableEngine(read("records", self._names)), find_encoders(self.policy))
 
 
 def _pick_values(entries: Tally, width: int) -> Tally:

@@ -213,12 +213,12 @@ BLANK = -1
 def encode_features(tables: Sequence[pa.Table]) -> list[Matrix]:
     """Each table as a model sees it: numbers as they are, entries by their code."""
     matrices = [np.empty((table.num_rows, table.num_columns)) for table in tables]
-    for place, name in enumerate(tables[0].column_names):
+    for index, name in enumerate(tables[0].column_names):
         columns = [table.column(name) for table in tables]
         numeric = all(pa.types.is_floating(column.type) for column in columns)
         coded = [column.to_numpy() for column in columns] if numeric else encode_entries(columns)
         for matrix, column in zip(matrices, coded, strict=True):
-            matrix[:, place] = column
+            matrix[:, index] = column
     return matrices
 
 
@@ -228,10 +228,10 @@ def encode_entries(columns: Sequence[pa.ChunkedArray]) -> list[Codes]:
         numbers = [column.to_numpy() for column in columns]
         entries = np.unique(np.concatenate(numbers))
         return [np.searchsorted(entries, part) for part in numbers]
-    told = [_dictionary_of(column) for column in columns]
-    known = pa.chunked_array([entries for entries, _ in told]).unique().sort()
-    places = [_compute.index_in(entries, value_set=known).to_numpy().astype(np.int64) for entries, _ in told]
-    return [np.append(place, BLANK)[at] for place, (_, at) in zip(places, told, strict=True)]
+    coded = [_dictionary_of(column) for column in columns]
+    known = pa.chunked_array([entries for entries, _ in coded]).unique().sort()
+    places = [_compute.index_in(entries, value_set=known).to_numpy().astype(np.int64) for entries, _ in coded]
+    return [np.append(place, BLANK)[at] for place, (_, at) in zip(places, coded, strict=True)]
 
 
 def _dictionary_of(column: pa.ChunkedArray) -> tuple[Any, npt.NDArray[np.int32]]:

@@ -49,8 +49,8 @@ Progress = Callable[[str], None]
 class Counting(Protocol):
     """All that sees the records."""
 
-    def tally(self, place: int) -> Tally:
-        """The exact tally of the column at a place."""
+    def tally(self, index: int) -> Tally:
+        """The exact tally of the column of this index."""
         ...
 
     def count(self, plan: TablePlan) -> IntArray:
@@ -60,17 +60,17 @@ class Counting(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CountedArrays:
-    """Records whose entries are arrays in memory: `entries` gives those of the column at a place."""
+    """Records whose entries are arrays in memory: `entries` gives those of a column by its index."""
 
     entries: Callable[[int], IntArray]
 
-    def tally(self, place: int) -> Tally:
+    def tally(self, index: int) -> Tally:
         """By one look at the column."""
-        return Tally.of(self.entries(place))
+        return Tally.of(self.entries(index))
 
     def count(self, plan: TablePlan) -> IntArray:
         """By one look at all columns."""
-        return count_tables(plan, [[self.entries(place) for place in range(len(plan.groups))]])
+        return count_tables(plan, [[self.entries(index) for index in range(len(plan.groups))]])
 
 
 @dataclass(frozen=True, slots=True)
