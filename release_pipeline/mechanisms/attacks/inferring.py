@@ -195,16 +195,16 @@ class _Join:
         self._rows: tuple[IntArray, IntArray] | None = None
         self._marked = np.zeros(len(other.weight), dtype=np.bool_)
 
-    def chance(self, one: IntArray, other: IntArray) -> float:
+    def chance(self, points_of_one: IntArray, other: IntArray) -> float:
         """|A and B| / (|A| |B|) for the rows A at some points of the one view and the rows B at some of the other."""
-        sizes = int(self._one.weight[one].sum()), int(self._other.weight[other].sum())
-        if len(one) * len(other) <= sizes[0]:
-            wanted = (one[:, np.newaxis] * len(self._marked) + other).reshape(-1)
+        sizes = int(self._one.weight[points_of_one].sum()), int(self._other.weight[other].sum())
+        if len(points_of_one) * len(other) <= sizes[0]:
+            wanted = (points_of_one[:, np.newaxis] * len(self._marked) + other).reshape(-1)
             first, last = (np.searchsorted(self._pairs, wanted, side=side) for side in ("left", "right"))
             both = int(np.sum(last - first))
         else:
             self._marked[other] = True
-            both = sum(int(np.count_nonzero(self._marked[self._other.place[rows]])) for rows in self._rows_at(one))
+            both = sum(int(np.count_nonzero(self._marked[self._other.place[rows]])) for rows in self._rows_at(points_of_one))
             self._marked[other] = False
         return both / (sizes[0] * sizes[1])
 

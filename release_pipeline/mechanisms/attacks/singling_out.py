@@ -81,12 +81,12 @@ def make_by_one_column(released: Side, kinds: list[bool], stream: NoiseStream) -
     enough = int(np.searchsorted(np.cumsum(unique.any(axis=1)), PREDICATES)) + 1
     for row, column in np.argwhere(unique[:enough]).tolist():
         pool.append((row, ((column, "==", released.columns[column][row].item()),)))
-    found: dict[int, Predicate] = {}
+    predicates: dict[int, Predicate] = {}
     for place in shuffled_positions(len(pool), stream):
         row, predicate = pool[int(place)]
-        if len(found) < PREDICATES:
-            found.setdefault(row, predicate)
-    return list(found.values())
+        if len(predicates) < PREDICATES:
+            predicates.setdefault(row, predicate)
+    return list(predicates.values())
 
 
 def make_by_several_columns(released: Side, kinds: list[bool], stream: NoiseStream) -> list[Predicate]:
@@ -135,13 +135,13 @@ def make_by_chance(released: Side, kinds: list[bool], stream: NoiseStream, *, mo
     predicates: list[Predicate] = []
     for number, chosen in enumerate(columns):
         conditions: list[tuple[int, Comparison, float]] = []
-        for place, column in enumerate(chosen):
+        for position, column in enumerate(chosen):
             level = levels[column]
             if kinds[column]:
-                value = float(level[0] + (level[1] - level[0]) * chance[number, place])
-                conditions.append((column, ">=" if upwards[number, place] else "<=", value))
+                value = float(level[0] + (level[1] - level[0]) * chance[number, position])
+                conditions.append((column, ">=" if upwards[number, position] else "<=", value))
             else:
-                conditions.append((column, "==", level[int(chance[number, place] * len(level))].item()))
+                conditions.append((column, "==", level[int(chance[number, position] * len(level))].item()))
         predicates.append(tuple(conditions))
     return predicates
 
@@ -191,17 +191,17 @@ def _single_out(table: Attacked, rows: Rows, people: People, stream: NoiseStream
     targets, control = people.targets, people.control
     released = Side([column.released[rows] for column in table.columns])
     kinds = [column.is_numeric for column in table.columns]
-    found = [make_by_one_column(released, kinds, stream), make_by_several_columns(released, kinds, stream)]
+    tried = [make_by_one_column(released, kinds, stream), make_by_several_columns(released, kinds, stream)]
     guesses = [make_by_chance(released, kinds, stream, most=most) for most in (1, MOST_COLUMNS)]
     del released
     side = Side([column.of_people(targets) for column in table.columns])
-    hits, lucky = ([side.single_out(predicates) for predicates in made] for made in (found, guesses))
+    hits, lucky = ([side.single_out(predicates) for predicates in made] for made in (tried, guesses))
     del side
     side = Side([column.of_people(control) for column in table.columns])
-    misses = [side.single_out(predicates) for predicates in found]
+    misses = [side.single_out(predicates) for predicates in tried]
     names = ("singling out by one column", "singling out by several columns")
     attacks: list[Attack] = []
-    for name, predicates, hit, missed, luck in zip(names, found, hits, misses, lucky, strict=True):
+    for name, predicates, hit, missed, luck in zip(names, tried, hits, misses, lucky, strict=True):
         gain = np.zeros(len(table.columns))
         for predicate, difference in zip(predicates, hit.astype(np.int64) - missed, strict=True):
             gain[[column for column, _, _ in predicate]] += difference

@@ -21,17 +21,16 @@ Rows: TypeAlias = npt.NDArray[np.intp]
 @dataclass(frozen=True, slots=True, repr=False)
 class AttackedColumn:
     """One column before and after: float64 for numbers, or integers that number categories (-1: blank) in the same way in
-    both. `own` is the row of the original of each released one, where they do not lie in the same order: so that nobody need
-    put a column into it."""
+    both. `original_rows`: the row of the original of each released one, where they do not lie in the same order."""
 
     name: str
     original: npt.NDArray[Any]
     released: npt.NDArray[Any]
-    own: Rows | None = None
+    original_rows: Rows | None = None
 
     def of_people(self, people: Rows) -> npt.NDArray[Any]:
         """The originals of some released rows."""
-        rows: Rows = people if self.own is None else self.own[people]
+        rows: Rows = people if self.original_rows is None else self.original_rows[people]
         return np.take(self.original, rows)
 
     @property
@@ -43,7 +42,7 @@ class AttackedColumn:
 @dataclass(frozen=True, slots=True, repr=False)
 class Attacked:
     """A released table and what it was made of: row i of every released column comes from row i of every original one, or from
-    row own[i] of it."""
+    row original_rows[i] of it."""
 
     columns: tuple[AttackedColumn, ...]
 
@@ -54,8 +53,8 @@ class Attacked:
             kinds = {column.original.dtype.kind, column.released.dtype.kind}
             if kinds != {"f"} and not kinds <= {"i", "u"}:
                 raise InvalidType("a column is neither float64 nor integer codes, before and after.", where=column.name)
-            own = column.original if column.own is None else column.own
-            if {own.shape, column.released.shape} != {(len(self),)}:
+            rows = column.original if column.original_rows is None else column.original_rows
+            if {rows.shape, column.released.shape} != {(len(self),)}:
                 raise InvalidArgument("the columns do not have equally many rows.", where=column.name)
             if column.is_numeric and not (np.isfinite(column.original).all() and np.isfinite(column.released).all()):
                 raise InvalidArgument(
@@ -140,11 +139,11 @@ class View:
                 else:
                     self._constant.append((column, least))
         known = np.empty((len(left), len(self._numbers)))
-        for place, (column, least, width) in enumerate(self._numbers):
-            known[:, place] = (column.released[left] - least) / width
+        for index, (column, least, width) in enumerate(self._numbers):
+            known[:, index] = (column.released[left] - least) / width
         codes = np.empty((len(left), len(self._codes)), dtype=np.int64)
-        for place, column in enumerate(self._codes):
-            codes[:, place] = column.released[left]
+        for index, column in enumerate(self._codes):
+            codes[:, index] = column.released[left]
         self.neighbours = Neighbours(known, power=1, codes=codes)
 
     def search(self, people: Rows, secret: AttackedColumn) -> Iterator[tuple[Nearest, npt.NDArray[Any]]]:
@@ -169,9 +168,9 @@ class View:
 
     def _points(self, people: Rows) -> tuple[FloatArray, IntArray]:
         points = np.empty((len(people), len(self._numbers)))
-        for place, (column, least, width) in enumerate(self._numbers):
-            points[:, place] = (column.of_people(people) - least) / width
+        for index, (column, least, width) in enumerate(self._numbers):
+            points[:, index] = (column.of_people(people) - least) / width
         codes = np.empty((len(people), len(self._codes)), dtype=np.int64)
-        for place, column in enumerate(self._codes):
-            codes[:, place] = column.of_people(people)
+        for index, column in enumerate(self._codes):
+            codes[:, index] = column.of_people(people)
         return points, codes

@@ -82,7 +82,7 @@ class Grid:
         >>> Grid.declare((0, 1), "0.1").units_of(["0.3", 0])
         (0, 3)
         """
-        found: list[int] = []
+        whole_units: list[int] = []
         for point in points:
             units = (_fraction(point) - self.lo) / self.step
             if not 0 <= units <= self.width:
@@ -93,10 +93,10 @@ class Grid:
                     where="atoms",
                     remedy="Name values that are the lower end of the domain and a whole number of grid steps.",
                 )
-            found.append(int(units))
-        if len(set(found)) < len(found):
+            whole_units.append(int(units))
+        if len(set(whole_units)) < len(whole_units):
             raise InvalidArgument("an atom is named twice.", where="atoms", remedy="Name each once.")
-        return tuple(sorted(found))
+        return tuple(sorted(whole_units))
 
     def quantise(self, values: npt.NDArray[Any]) -> IntArray:
         """q = round((clamp(x) - lo) / step) in 0..width for each value, on its own.

@@ -109,13 +109,13 @@ def covariance_matrix(columns: Sequence[FloatArray]) -> FloatArray:
     """Covariances of the records themselves, column by column: no matrix of all records is made."""
     m = len(columns)
     means = [mean_of(column) for column in columns]
-    found = np.zeros((m, m))
+    covariances = np.zeros((m, m))
     varied = [a for a in range(m) if _varies(columns[a])]
     for a in varied:
         off = columns[a] - means[a]
         for b in varied[: varied.index(a) + 1]:
-            found[a, b] = found[b, a] = float(np.sum(off * (columns[b] - means[b]))) / len(off)
-    return found
+            covariances[a, b] = covariances[b, a] = float(np.sum(off * (columns[b] - means[b]))) / len(off)
+    return covariances
 
 
 def correlation_matrix(covariances: FloatArray) -> FloatArray:
@@ -142,14 +142,14 @@ def rank_correlation_matrix(columns: Sequence[FloatArray]) -> FloatArray:
     return correlation_matrix(covariance_matrix([rank_values(column) for column in columns]))
 
 
-def f_measure(truth: np.ndarray, said: np.ndarray) -> float:
+def f_measure(truth: np.ndarray, predicted: np.ndarray) -> float:
     """The harmonic mean of precision and recall of saying yes; 0 where neither is defined.
 
     >>> f_measure(np.array([True, True, False, False]), np.array([True, False, True, False]))
     0.5
     """
-    hits = int(np.count_nonzero(truth & said))
-    both = int(np.count_nonzero(truth)) + int(np.count_nonzero(said))
+    hits = int(np.count_nonzero(truth & predicted))
+    both = int(np.count_nonzero(truth)) + int(np.count_nonzero(predicted))
     return 2 * hits / both if both else 0.0
 
 

@@ -329,14 +329,14 @@ def count_labels(stages: Sequence[Stage], facts: Facts) -> IntArray:
         return np.zeros(facts.labels, dtype=np.int64)
     weights = np.array([stage.noise.spread**-2 for stage in stages])
     counted = np.array([stage.counts[-facts.labels :] for stage in stages], dtype=np.float64)
-    found = np.clip(np.rint(weights @ counted / weights.sum()), 0, facts.records).astype(np.int64)
-    beyond = int(found.sum()) - facts.records
+    counts = np.clip(np.rint(weights @ counted / weights.sum()), 0, facts.records).astype(np.int64)
+    beyond = int(counts.sum()) - facts.records
     while beyond > 0:
-        most = int(found.argmax())
-        taken = min(beyond, int(found[most]))
-        found[most] -= taken
+        most = int(counts.argmax())
+        taken = min(beyond, int(counts[most]))
+        counts[most] -= taken
         beyond -= taken
-    return found
+    return counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,12 +57,12 @@ def order_keys(quantised: npt.ArrayLike, widths: Sequence[int], order: str) -> W
     for start in range(0, len(matrix), _CHUNK):
         part = matrix[start : start + _CHUNK]
         columns: list[WordArray] = []
-        for place, width in enumerate(declared):
-            units = part[:, place].astype(np.uint64)  # what is negative becomes larger than any width
+        for index, width in enumerate(declared):
+            units = part[:, index].astype(np.uint64)  # what is negative becomes larger than any width
             if int(units.max()) > width:
                 raise InvalidArgument(
                     "a value lies outside 0 to the column's width.",
-                    where=f"column {place}",
+                    where=f"column {index}",
                     remedy="Put the values on their declared grid first.",
                 )
             columns.append(units)
@@ -137,11 +137,11 @@ def _as_declared(widths: Sequence[int], order: str, m: int) -> list[int]:
         )
     if len(widths) != m:
         raise InvalidArgument(f"there are {len(widths):,} for {m:,} columns.", where="widths")
-    for place, width in enumerate(widths):
+    for index, width in enumerate(widths):
         if isinstance(width, bool) or not isinstance(cast(object, width), int | np.integer):
-            raise InvalidType(f"column {place}'s is not a whole number.", where="widths")
+            raise InvalidType(f"column {index}'s is not a whole number.", where="widths")
         if not 1 <= width <= MAX_WIDTH:
-            raise InvalidArgument(f"column {place}'s is not one from 1 to 2^52.", where="widths")
+            raise InvalidArgument(f"column {index}'s is not one from 1 to 2^52.", where="widths")
     return [int(width) for width in widths]
 
 
@@ -192,12 +192,12 @@ def _walk(m: int, levels: int, digits: WordArray) -> WordArray:
     On each level the standard Gray code visits the 2^m cells; the w-th is entered at the corner gray(2 floor((w - 1) / 2)), and
     the next one lies from it in direction (trailing ones of (w - 1) | 1) + 1, which together make the curve continuous.
     """
-    ones, one = _u64((1 << m) - 1), _u64(1)
+    ones, first_bit = _u64((1 << m) - 1), _u64(1)
     keys, entry, turn = (np.zeros_like(digits) for _ in range(3))
     for left in range(levels - 1, -1, -1):
         cell = ((digits >> _u64(m * left)) & ones) ^ entry
         back = _u64(m - 1) - turn  # shifted by this and by 1 more: m - turn may be 64
-        w = ((cell >> turn) | (cell << back << one)) & ones
+        w = ((cell >> turn) | (cell << back << first_bit)) & ones
         shift = 1
         while shift < m:
             w ^= w >> _u64(shift)
@@ -205,7 +205,7 @@ def _walk(m: int, levels: int, digits: WordArray) -> WordArray:
         keys = (keys << _u64(m) if left < levels - 1 else keys) | w
         later = (w > 0).astype(np.uint64)
         before = (w - later) | later
-        corner = (before ^ later) ^ ((before ^ later) >> one)
-        entry = entry ^ (((corner << turn) | (corner >> back >> one)) & ones)
-        turn = (turn + np.bitwise_count(before ^ (before + one))) % _u64(m)
+        corner = (before ^ later) ^ ((before ^ later) >> first_bit)
+        entry = entry ^ (((corner << turn) | (corner >> back >> first_bit)) & ones)
+        turn = (turn + np.bitwise_count(before ^ (before + first_bit))) % _u64(m)
     return keys

@@ -119,14 +119,14 @@ class _Numbers:
 
     def find_sides(self, rows: Rows, k: int) -> npt.NDArray[Any] | None:
         """Of two, right before or right after the values that are equal to the median: whichever leaves the sides more alike."""
-        own, count = self._values[rows], len(rows)
-        median = np.partition(own, (count - 1) // 2)[(count - 1) // 2]
-        below, up_to = int(np.count_nonzero(own < median)), int(np.count_nonzero(own <= median))
+        values, count = self._values[rows], len(rows)
+        median = np.partition(values, (count - 1) // 2)[(count - 1) // 2]
+        below, up_to = int(np.count_nonzero(values < median)), int(np.count_nonzero(values <= median))
         allowed = [cut for cut in (below, up_to) if k <= cut <= count - k]
         if not allowed:
             return None
         best = min(allowed, key=lambda cut: abs(count - 2 * cut))
-        return np.asarray(own >= median if best == below else own > median).astype(np.int64)
+        return np.asarray(values >= median if best == below else values > median).astype(np.int64)
 
 
 class _Labels:
@@ -160,14 +160,14 @@ def _measure_range(values: npt.NDArray[Any]) -> Fraction:
 
 
 def _as_hierarchies(hierarchies: Mapping[int, HierarchyLike] | None, m: int) -> dict[int, Hierarchy]:
-    declared = {place: Hierarchy.of(hierarchy) for place, hierarchy in (hierarchies or {}).items()}
-    for place, hierarchy in declared.items():
-        if place not in range(m):
-            raise InvalidArgument(f"there is a hierarchy for column {place}, and the columns are 0 to {m - 1}.")
+    declared = {index: Hierarchy.of(hierarchy) for index, hierarchy in (hierarchies or {}).items()}
+    for index, hierarchy in declared.items():
+        if index not in range(m):
+            raise InvalidArgument(f"there is a hierarchy for column {index}, and the columns are 0 to {m - 1}.")
         if len(hierarchy.labels[-1]) != 1:
             raise InvalidArgument(
                 f"the coarsest level has {len(hierarchy.labels[-1])} labels, so that the whole table shares none.",
-                where=f"column {place}",
+                where=f"column {index}",
                 remedy="Add a level with one label for all values, like *.",
             )
     return declared

@@ -146,12 +146,12 @@ def _search(
         if time.monotonic() - reported >= _PROGRESS_SECONDS:
             progress(f"{counted:,} of {len(order):,} generalisations counted, {len(open_):,} to decide")
             reported = time.monotonic()
-        place = len(open_) - 1 - (len(open_) >> halvings)
-        node = int(open_[place])
+        position = len(open_) - 1 - (len(open_) >> halvings)
+        node = int(open_[position])
         levels = _levels_of(node, shape)
         counted += 1
         if rows.count_small(levels) <= budget:
-            best, open_, halvings = node, open_[:place], 1
+            best, open_, halvings = node, open_[:position], 1
         else:
             closed[tuple(slice(level + 1) for level in levels)] = True
             open_ = open_[~closed.reshape(-1)[open_]]

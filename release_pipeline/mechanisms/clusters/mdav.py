@@ -217,14 +217,14 @@ def make_blocks(features: FloatArray, cell: IntArray, k: int, *, earlier: IntArr
     for rows in _rows_of_each(cell):
         if len(rows) < k:
             raise InvalidArgument(f"a cell has fewer records than the {k:,} of a block.", where="swap")
-        own = np.full(len(rows), NO_BLOCK, dtype=np.int64) if earlier is None else earlier[rows]
-        own = np.unique(own, return_inverse=True)[1] + (0 if (own < 0).any() else 1)  # 0 of who is new
-        new = np.flatnonzero(own == 0)
+        part = np.full(len(rows), NO_BLOCK, dtype=np.int64) if earlier is None else earlier[rows]
+        part = np.unique(part, return_inverse=True)[1] + (0 if (part < 0).any() else 1)  # 0 of who is new
+        new = np.flatnonzero(part == 0)
         if len(new) >= k:
-            own[new] = own.max() + 1 + _cluster_block(features[rows[new]], k)
-        own = _merge_small(features[rows], own, k)
-        block[rows] = own + made
-        made += int(own.max()) + 1
+            part[new] = part.max() + 1 + _cluster_block(features[rows[new]], k)
+        part = _merge_small(features[rows], part, k)
+        block[rows] = part + made
+        made += int(part.max()) + 1
     return block
 
 
@@ -256,15 +256,15 @@ def _rows_of_each(cell: IntArray) -> Iterator[Positions]:
     yield from np.split(order, starts)[1:]
 
 
-def _merge_small(features: FloatArray, own: IntArray, k: int) -> IntArray:
+def _merge_small(features: FloatArray, part: IntArray, k: int) -> IntArray:
     """The same parts of a cell from 0, those with fewer than k records put together with others whose centres are near, whole."""
     while True:
-        own = np.unique(own, return_inverse=True)[1]
-        count = np.bincount(own)
+        part = np.unique(part, return_inverse=True)[1]
+        count = np.bincount(part)
         small = np.flatnonzero(count < k)
         if not len(small):
-            return own
-        centres = np.column_stack([np.bincount(own, weights=column) / count for column in features.T])
+            return part
+        centres = np.column_stack([np.bincount(part, weights=column) / count for column in features.T])
         into = np.arange(len(count))
         if len(small) > 1:
             label = mdav(centres[small], 2)
@@ -274,4 +274,4 @@ def _merge_small(features: FloatArray, own: IntArray, k: int) -> IntArray:
             apart = np.square((centres - centres[small]) / np.where(spread > 0, spread, 1.0)).sum(axis=1)
             apart[small] = np.inf
             into[small] = apart.argmin()
-        own = into[own]
+        part = into[part]

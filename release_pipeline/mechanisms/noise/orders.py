@@ -42,11 +42,11 @@ def mix_positions(positions: WordArray, bits: int, stream: NoiseStream) -> WordA
     Three rounds of odd multiplication, addition and xor-shift, each of them invertible modulo 2^bits. It orders equal values and
     carries no claim: no statement of methods.md section 2 depends on how ties are broken, only on that it ignores the values.
     """
-    words = np.empty(6, dtype=np.uint64)
-    stream.words(0, 3 * stream.take_lanes(2), words)
+    random = np.empty(6, dtype=np.uint64)
+    stream.words(0, 3 * stream.take_lanes(2), random)
     mask, shift = _u64((1 << bits) - 1), _u64((bits + 1) // 2)
     mixed = positions.copy()
-    for factor, summand in zip(words[:3] | _u64(1), words[3:], strict=True):
+    for factor, summand in zip(random[:3] | _u64(1), random[3:], strict=True):
         mixed = mixed * factor + summand & mask
         mixed ^= mixed >> shift
     return mixed

@@ -193,14 +193,14 @@ def merge_rows(known: FloatArray, codes: IntArray) -> tuple[IntArray, IntArray, 
     if n < 2:
         return np.arange(n), np.arange(n), np.ones(n, dtype=np.int64)
     order = np.argsort(_hash_rows(known, codes), kind="stable")
-    same, place = np.ones(n - 1, dtype=np.bool_), np.empty(n, dtype=np.int64)
+    same, point = np.ones(n - 1, dtype=np.bool_), np.empty(n, dtype=np.int64)
     for table in (known, codes):
         for column in table.T:
             ordered = column[order]
             same &= ordered[1:] == ordered[:-1]
     leads = np.concatenate([np.ones(1, dtype=np.bool_), ~same])
-    place[order] = np.cumsum(leads) - 1
-    return order[leads], place, np.diff(np.append(np.flatnonzero(leads), n))
+    point[order] = np.cumsum(leads) - 1
+    return order[leads], point, np.diff(np.append(np.flatnonzero(leads), n))
 
 
 def _hash_rows(known: FloatArray, codes: IntArray) -> npt.NDArray[np.uint64]:
@@ -218,11 +218,11 @@ def _are_whole(column: FloatArray) -> bool:
     return bool(np.all(column == np.rint(column))) and float(np.abs(column).max(initial=0.0)) < _MAX_CODE
 
 
-def _gather(first: int, found: list[tuple[float, IntArray]]) -> Nearest:
-    lengths = np.array([len(members) for _, members in found], dtype=np.int64)
+def _gather(first: int, nearest: list[tuple[float, IntArray]]) -> Nearest:
+    lengths = np.array([len(members) for _, members in nearest], dtype=np.int64)
     start = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
-    member = np.concatenate([members for _, members in found])
-    return Nearest(first, np.array([distance for distance, _ in found], dtype=np.float64), start, member)
+    member = np.concatenate([members for _, members in nearest])
+    return Nearest(first, np.array([distance for distance, _ in nearest], dtype=np.float64), start, member)
 
 
 def _parts(number: IntArray) -> Iterator[slice]:

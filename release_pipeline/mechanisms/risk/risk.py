@@ -22,18 +22,18 @@ from release_pipeline.mechanisms.risk.neighbours import Neighbours
 
 
 def link_owners(
-    known: FloatArray, points: FloatArray, own: IntArray, owners: Sequence[IntArray], *, groups: IntArray | None = None
+    known: FloatArray, points: FloatArray, group_row: IntArray, owners: Sequence[IntArray], *, groups: IntArray | None = None
 ) -> list[FloatArray]:
     """For each point and each of several rows of `known` that may be its owner: 1/|G| if that row is in the set G of rows nearest
     to the point, else 0. One search finds them all.
 
-    `own` has a row of `known` for each point, and `groups` a number from 0 for each row of `known`: only rows of the group of the
-    own one are compared.
+    `groups` has a number from 0 for each row of `known`, and `group_row` a row of `known` for each point: only rows of its group
+    are compared.
     """
     if groups is not None and len(groups) and int(groups.max()) > 0:
         size = max(float(known.max(initial=0)), float(np.abs(points).max(initial=0)))
         apart = groups * np.ceil(4 * size * np.sqrt(known.shape[1]) + 1)  # so far apart that no other group is ever nearer
-        known, points = np.column_stack([known, apart]), np.column_stack([points, apart[own]])
+        known, points = np.column_stack([known, apart]), np.column_stack([points, apart[group_row]])
     neighbours = Neighbours(known, power=2)
     linked = [np.zeros(len(points)) for _ in owners]
     for near in neighbours.search(points):

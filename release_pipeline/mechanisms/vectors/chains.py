@@ -128,15 +128,15 @@ class Neighbours:
         start, last = self.clusters.start, self.clusters.count - 1
         for part in pieces(len(self.ordered), max(_TOGETHER // self.ordered.shape[1], 1)):
             ranks: npt.NDArray[np.intp] = np.arange(int(part.start), int(part.stop), dtype=np.intp)
-            own = np.searchsorted(start, ranks, side="right") - 1
+            cluster = np.searchsorted(start, ranks, side="right") - 1
             records = self.ordered[part]
-            extremes = None if self.extremes is None else self.extremes.of(own)
+            extremes = None if self.extremes is None else self.extremes.of(cluster)
             changes = [_worst(records, self.widths, extremes)]
             for chains, end in ((self.later, last), (self.earlier, 0)):
-                leaving = _change(records, chains.following[own], extremes)
-                leaving[own == end] = 0
+                leaving = _change(records, chains.following[cluster], extremes)
+                leaving[cluster == end] = 0
                 changes.append(leaving)
-            yield own, changes
+            yield cluster, changes
 
 
 def _change(lost: IntArray, gained: IntArray, extremes: Extremes | None) -> IntArray:
