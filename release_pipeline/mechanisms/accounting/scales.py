@@ -53,10 +53,6 @@ class Sums:
     bias: int
 
 
-def _plain_sums(clusters: RankClusters) -> IntArray:
-    return clusters.sums()
-
-
 def _plain_reach(k: int) -> int:
     """B = 2: the ups of plain sums add up to at most W, and so do the downs."""
     return 2
@@ -76,7 +72,7 @@ def _trimmed_moves(clusters: RankClusters, width: int) -> Moves:
     return trimmed_moves(clusters)  # which no end of the domain is part of
 
 
-PLAIN = Sums("plain", 1, _plain_sums, plain_moves, _plain_reach, bias=0)
+PLAIN = Sums("plain", 1, RankClusters.sums, plain_moves, _plain_reach, bias=0)
 TRIMMED = Sums("trimmed", 3, trimmed_sums, _trimmed_moves, _trimmed_reach, bias=1)
 
 

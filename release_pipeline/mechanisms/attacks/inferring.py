@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -158,26 +158,17 @@ def _mean_deviation(values: npt.NDArray[Any]) -> float:
 TARGETS = 1_000  # people attacked, at most, and as many in the control group
 
 
-def link(
-    table: Attacked,
-    *,
-    stream: NoiseStream,
-    known: tuple[Sequence[str], Sequence[str]] | None = None,
-) -> Attack:
+def link(table: Attacked, *, stream: NoiseStream) -> Attack:
     """How often the released table joins what two sources know about the same person, who is in both under different names.
 
-    `known` names the columns of the one source and those of the other; without it, every other column each. The attacker takes
+    Each source knows every other column. The attacker takes
     one of the rows nearest by the first source's columns, one of those nearest by the second's, and wins if it is the same row:
     with sets A and B of rows equally near, the chance is |A and B| / (|A| |B|). Without ties this is GEM23's attack with one
     neighbour; k equal rows, however near, link with 1/k, while with ties broken by the order of rows they would always. Two rows
     at random are the same one once in as many as there are: that is `guess`.
     """
-    names = [column.name for column in table.columns]
-    sources = (names[::2], names[1::2]) if known is None else (list(known[0]), list(known[1]))
-    if set(sources[0]) & set(sources[1]) or not set(sources[0]) | set(sources[1]) <= set(names):
-        raise InvalidArgument("the two sources share a column, or know one that the table does not have.", where="known")
     people = draw_people(len(table), stream, most=TARGETS)
-    one, other = (View([column for column in table.columns if column.name in source], people.left) for source in sources)
+    one, other = (View(table.columns[start::2], people.left) for start in (0, 1))
     join = _Join(one.neighbours, other.neighbours)
     tried = [
         np.array([join.chance(*lists) for lists in zip(one.lists(some), other.lists(some), strict=True)])

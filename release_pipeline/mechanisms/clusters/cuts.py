@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.mechanisms.basis.grid import IntArray, as_matrix
-from release_pipeline.mechanisms.clusters.hierarchy import Hierarchy, HierarchyLike
+from release_pipeline.mechanisms.clusters.hierarchy import Hierarchy
 from release_pipeline.mechanisms.clusters.rank import as_threshold
 
 Rows: TypeAlias = npt.NDArray[np.intp]
@@ -45,7 +45,7 @@ def mondrian(
     matrix: npt.ArrayLike,
     k: int,
     *,
-    hierarchies: Mapping[int, HierarchyLike] | None = None,
+    hierarchies: Mapping[int, Hierarchy] | None = None,
 ) -> IntArray:
     """The class of each row, as `cut_classes` finds it: every class has at least k rows, and none has an allowable cut left.
 
@@ -59,7 +59,7 @@ def cut_classes(
     matrix: npt.ArrayLike,
     k: int,
     *,
-    hierarchies: Mapping[int, HierarchyLike] | None = None,
+    hierarchies: Mapping[int, Hierarchy] | None = None,
 ) -> Cuts:
     """Classes of at least k rows, and the levels of their labels.
 
@@ -72,7 +72,8 @@ def cut_classes(
     n, m = array.shape
     if n < k:
         raise InvalidArgument(f"{n:,} records cannot fill one class of {k:,}.", remedy="Lower k or publish more records.")
-    declared = _as_hierarchies(hierarchies, m)
+    declared = hierarchies or {}
+    _check_hierarchies(declared, m)
     columns = [
         _Labels(array[:, place], declared[place], place) if place in declared else _Numbers(array[:, place]) for place in range(m)
     ]
@@ -159,8 +160,7 @@ def _measure_range(values: npt.NDArray[Any]) -> Fraction:
     return Fraction(values.max().item()) - Fraction(values.min().item())
 
 
-def _as_hierarchies(hierarchies: Mapping[int, HierarchyLike] | None, m: int) -> dict[int, Hierarchy]:
-    declared = {index: Hierarchy.of(hierarchy) for index, hierarchy in (hierarchies or {}).items()}
+def _check_hierarchies(declared: Mapping[int, Hierarchy], m: int) -> None:
     for index, hierarchy in declared.items():
         if index not in range(m):
             raise InvalidArgument(f"there is a hierarchy for column {index}, and the columns are 0 to {m - 1}.")
@@ -170,7 +170,6 @@ def _as_hierarchies(hierarchies: Mapping[int, HierarchyLike] | None, m: int) -> 
                 where=f"column {index}",
                 remedy="Add a level with one label for all values, like *.",
             )
-    return declared
 
 
 def _in_tree_order(column: npt.NDArray[Any], hierarchy: Hierarchy, place: int) -> tuple[IntArray, IntArray]:
