@@ -1,4 +1,4 @@
-"""A table that is made up of what a steward believes (`shape` in a policy): no confidential record is looked at."""
+"""A table that is made up from a steward's assumptions (`shape` in a policy), without any confidential record."""
 
 from __future__ import annotations
 
@@ -133,11 +133,11 @@ def _make_entries(column: ListedColumn, assumed: ColumnSketch, count: int, rando
 # trial on confidential data.
 #
 # A file that is only like the source need not meet the policy: what lies outside a domain is moved
-# into it, records that have an entry which is not declared are left out, and both are told.
+# into it, and records that have an entry which is not declared are left out. Warnings say both.
 
 
-LEAST = 20  # records, with fewer of which nothing can be told
-LEAST_MOVED = 0.0005  # share of records outside of a domain, from which on it is told
+LEAST = 20  # records; with fewer, figures say nothing
+LEAST_MOVED = 0.0005  # share of records outside of a domain from which a warning says so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,8 +200,8 @@ def _unchanged(file: Path) -> Generator[None]:
 
 
 def _note_public(policy: Policy, asked: Asked, like: Path, site: Site | None, file: Path, compared: Sequence[str]) -> None:
-    """Note that somebody says that a file is public: where the policy lies, and where the ledger
-    is. Refused where a site of the policy, of the file or of the ledger knows better."""
+    """Note that somebody says that a file is public: in the site of the policy, and in that of the
+    ledger. Refused where a site of the policy, of the file or of the ledger knows better."""
     homes = [None if site is None else site.home, find_home(file), find_home(like)]
     sites = {home.resolve(): find_site(home) for home in homes if home is not None}
     for known in sites.values():

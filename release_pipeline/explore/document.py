@@ -276,7 +276,7 @@ def view_setting(tested: Tried, number: int, targets: Sequence[Target] = ()) -> 
     errors = [figures["error"] for figures in simulated.columns.values()]
     ladder = tuple(map(_view_rung, simulated.linkage))
     limit = _find_limit(policy, ladder)
-    met = [] if limit is None else [*tell_linkage(policy)]  # what passing the gate tells, which this one does not
+    met = [] if limit is None else [*tell_linkage(policy)]  # what a policy that passes the gate says; this one does not
     return SettingView(
         number=number,
         words=setting.words,
@@ -308,8 +308,8 @@ def view_setting(tested: Tried, number: int, targets: Sequence[Target] = ()) -> 
 
 def predict(figures: Numbers, *, widened: float = WIDER) -> RangeView:
     """The range of one more error like these. `widened`: how many times further the ends are from the
-    middle, for the records of the release are others. Few of different orders of magnitude have a
-    middle alone: nothing can be told of one more.
+    middle, for the records of the release are others. Few of different orders of magnitude have only
+    a middle: they predict nothing of one more.
     """
     known = figures[np.isfinite(figures)]
     if not len(known):

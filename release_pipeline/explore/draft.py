@@ -70,7 +70,7 @@ def _is_missing(code: str, column: SurveyColumn) -> bool:
 
 
 def _says_none(label: str) -> bool:
-    """Whether a label is of an answer that was not given. One of many words tells of something else besides."""
+    """Whether a label is of an answer that was not given. One of many words says something else, too."""
     return len(label.split()) <= _MOST_WORDS and _NONE_GIVEN.search(label) is not None
 
 
@@ -109,7 +109,7 @@ def _scalar(text: str, longest: int = LONGEST_LABEL) -> str:
 # What is taken for a header goes into the policy, which is no secret. A file that has none would
 # put its first person there. So a CSV must show that its first line is one, or a person who has
 # looked says so. What a Stata, SPSS or SAS file says of its columns and of itself are comments
-# beside them (`proposals`).
+# next to them (`proposals`).
 
 
 _DATUM = re.compile(  # a number, a date, a time, a telephone number, an address of e-mail: none is the name of a column
@@ -204,7 +204,7 @@ def _choose(header: Sequence[str], columns: Sequence[str] | None, file: Path) ->
 
 
 def _name_source(file: Path, policy_file: Path | None) -> str:
-    """The file as the policy names it: from its site on, where both lie in one."""
+    """The file as the policy names it: relative to its site, where both are in one."""
     folder = None if policy_file is None else policy_file.resolve().parent
     site = folder.parent if folder is not None and folder.name == POLICIES else None
     whole = file.resolve()

@@ -1,4 +1,4 @@
-"""A policy's file for a page: what is wrong in it, and where; what it would do, whose it is, and what was approved of it.
+"""A policy's file for the desk: its faults, what it would do, who answers for it, and what was approved of it.
 
 It names only files below its folder. Otherwise whoever writes it could read any file of the site's account, as a list of values.
 """
@@ -73,7 +73,7 @@ def examine_text(site: Site, name: str, text: str) -> Examined:
 
 
 def find_steward(site: Site, name: str, events: Iterable[Event]) -> str:
-    """Who answers for the policy of that name: as its file says, else as the registry has it last; empty where nobody does."""
+    """The steward of the policy of that name: by its file, else by the registry's last version; empty where there is none."""
     try:
         value: Plain = read_yaml(read_file(site, name)).value
     except ReleasePipelineError:

@@ -159,8 +159,8 @@ def try_settings(
 
 
 def explain(error: ReleasePipelineError) -> str:
-    """What is wrong, in a line, without its place: that is of a file that nobody wrote. Of columns
-    all that is."""
+    """What is wrong, in a line, and for columns everything that is. It has no line of a file, since
+    nobody wrote this policy."""
     faults: Sequence[Fault] = getattr(error, "faults", ())
     if not faults:
         return f"{error.what} {error.remedy}".strip()

@@ -70,8 +70,8 @@ class CentroidStrategy:
         return expected | self.forecast_suppression(read)
 
     def expect_columns(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
-        """The figures of each noise column, simulated: with the same data and method always alike, so that nobody tries until a
-        gate passes."""
+        """The figures of each noise column, simulated; the same data and method always give the same, so that trying again
+        until a gate passes is no use."""
         expected: Figures = {}
         served = read_served(self.policy, read)
         for name in self.policy.noise_columns:
@@ -98,8 +98,8 @@ class CentroidStrategy:
         return gates
 
     def forecast_suppression(self, read: Read) -> Figures:
-        """The share of records in small groups, where all that makes groups is kept: it depends on no noise, so that nobody needs
-        to be charged to know it."""
+        """The share of records in small groups, where all that makes groups is kept: it depends on no noise, so that it is known
+        before budget is spent."""
         quasi = self.policy.released_quasi
         if not isinstance(self.policy.suppress, Suppress) or any(name not in self.policy.kept_columns for name in quasi):
             return {}
@@ -109,7 +109,7 @@ class CentroidStrategy:
         return {SUPPRESSION: {"share": done.share} | ({} if done.table.num_rows else {"left": 0})}
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
-        """Nothing beside the values that are released."""
+        """Nothing but the values that are released."""
         return {}
 
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> ColumnTable:
@@ -163,8 +163,8 @@ class CentroidStrategy:
         return Suppressed(done.table, done.cells, done.dropped, done.share, done.anonymity, refusal)
 
     def compare(self, read: Read, released: AnyTable) -> Compared:
-        """A released table next to its records. Of quasi-identifiers that are replaced by centroids nobody has a list of
-        others."""
+        """A released table next to its records. No attacker has another list of quasi-identifiers that are replaced by
+        centroids."""
         quasi, kept = self.policy.released_quasi, self.policy.kept_columns
         is_kept = all(name in kept for name in quasi)
         everybody = _read_columns(read, quasi) if quasi and is_kept else released
@@ -178,7 +178,7 @@ class CentroidStrategy:
         return audit_table(self.compare(read, released), groups=groups, streams=streams, progress=progress)
 
     def _stored(self, name: str, mine: pa.Table, cluster: npt.NDArray[np.intp]) -> Statistics:
-        """The statistics of one column as `group` made them: a retry must not calibrate anew (methods.md section 2)."""
+        """The statistics of one column as `group` made them: a retry must not calibrate again (methods.md section 2)."""
         column, scale = self.policy.noise_columns[name], mine.column("scale").to_numpy()
         grid = column.exact_grid
         return Statistics(

@@ -82,7 +82,7 @@ class ClassStrategy:
         return self.expect_of(classes, read, secret=secret)
 
     def expect_of(self, classes: Classes, read: Read, *, secret: bytes) -> Figures:
-        """The same, of classes that are made."""
+        """The figures of noise columns and of suppression, for these classes."""
         expected: Figures = {}
         groups, names = self._declared_groups(classes, read)
         for name in self.policy.noise_columns:
@@ -166,7 +166,7 @@ class ClassStrategy:
         return self.group_of(classes, read)
 
     def group_of(self, classes: Classes, read: Read) -> Grouped:
-        """The same, of classes that are made."""
+        """The tables, evidence and facts of these classes."""
         sizes = class_sizes(classes.group)
         evidence: Figures = {name: dict(noted) for name, noted in classes.noted.items()}
         parts: list[pa.Table] = []
@@ -187,7 +187,7 @@ class ClassStrategy:
         )
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
-        """Nothing beside the values that are released."""
+        """Nothing but the values that are released."""
         return {}
 
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> ColumnTable:

@@ -1,4 +1,4 @@
-"""Column by column: each noise column has rank clusters and noise of its own; small groups of kept columns are suppressed."""
+"""Column by column: each noise column has separate rank clusters and noise; small groups of kept columns are suppressed."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ColumnStrategy(CentroidStrategy):
 
 @dataclass(frozen=True, slots=True)
 class RecordStrategy(ColumnStrategy):
-    """laplace: every record is a cluster of its own, whose sum is its value on the grid, and all scales are the same function of
+    """laplace: every record is a separate cluster, whose sum is its value on the grid, and all scales are the same function of
     declared facts. So no table of clusters is stored: `mask` finds in the records what `group` found, on every machine."""
 
     makes: ClassVar[tuple[str, ...]] = ()
@@ -76,7 +76,7 @@ class RecordStrategy(ColumnStrategy):
         return Grouped({}, evidence)
 
     def spell_out(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
-        """The tables of the clusters all the same, as other methods store them: for who looks at the method from outside."""
+        """The tables of the clusters, as other methods store them: for attacks that look at the method from outside."""
         return ColumnStrategy.group(self, read, secret=secret, context=context, progress=progress).tables
 
     def count_records(self, read: Read) -> int:
@@ -103,7 +103,7 @@ class VectorStrategy(CentroidStrategy):
         return CLUSTER
 
     def expect_columns(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
-        """Simulated, with the same data and method always alike, so that nobody tries until a gate passes."""
+        """The figures of all noise columns, simulated; the same data and method always give the same."""
         progress("expecting the errors")
         return self._expect(self._cluster(read, secret=secret, context=(), progress=progress), read, secret)
 

@@ -49,7 +49,7 @@ class _Coded:
 
 
 def make_classes(policy: Policy, protect: KEpsilonOptions, read: Read, progress: Progress) -> Classes:
-    """The classes of these records: a function of the records alone."""
+    """The classes of these records: a function of the records only."""
     coded = {name: _encode(protect, read, name, column) for name, column in policy.generalised_columns.items()}
     progress(f"grouping by {', '.join(coded)}")
     try:
@@ -173,7 +173,7 @@ def _encode_coded(numbers: npt.NDArray[np.float64], spec: Intervals, column: Gen
 
 
 def measure_loss(policy: Policy, protect: KEpsilonOptions, read: Read, group: Ints) -> dict[str, float]:
-    """Of each generalised column, the share of its occurring values that a record's label stands for, beside its own: 0 where
+    """Of each generalised column, the share of its occurring values that a record's label stands for besides its own: 0 where
     nothing was generalised, 1 where everything became one (the normalised certainty penalty)."""
     lost: dict[str, float] = {}
     labels = read("labels", None)

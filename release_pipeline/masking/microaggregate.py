@@ -126,7 +126,7 @@ def expect_column(
     of the values as the method sees them.
 
     It is the error of the method: against the values as it sees them, in the domain and on the grid, and over their variance.
-    What moving them there took is told apart (`utility.measure_clamping`): a few records far outside would hide the method's
+    `utility.measure_clamping` measures what moving them there took: a few records far outside would hide the method's
     error otherwise.
 
     Both are means over simulated noise, drawn from streams of its own: a gate on them does not look at the noise that is released

@@ -55,7 +55,7 @@ def _state_common(policy: Policy, of_parts: Sequence[Mapping[str, Any]]) -> dict
 class PartitionedClassStrategy(ClassStrategy):
     """(k,epsilon)-anonymity of random parts: each part is grouped on its own, and classes with equal labels are one class.
 
-    Who reads the release sees labels and no parts, so any two records with the same labels must be hard to tell apart: noise is
+    A reader of the release sees labels and no parts, so any two records with the same labels must be hard to tell apart: noise is
     as large as the numbers of a label are far apart over all parts, and whom suppression drops is decided over all of them. From
     the classes on everything is as without parts.
     """
@@ -92,8 +92,7 @@ class PartitionedClassStrategy(ClassStrategy):
 @dataclass(frozen=True, slots=True)
 class PartitionedStrategy(CentroidStrategy):
     """The strategy of a method of clusters, or one that counts by value, followed once for each part with streams of its own. The
-    tables of the parts lie one after the other, and `parts` has the part of each record. Small groups are suppressed in the table
-    as it leaves, and so are audits of all parts together."""
+    tables of the parts follow one another, and `parts` has the part of each record. Suppression and audit see all of them."""
 
     strategy: CentroidStrategy
     suppression_reads: ClassVar[tuple[str, ...]] = ("validated", "microaggregated")
@@ -153,7 +152,7 @@ class PartitionedStrategy(CentroidStrategy):
         """Each part, and its share of these tables."""
         cached = _Cache(read)
         stored = {name: read(name, None) for name in names}
-        first = {name: table.column(PART).to_numpy() for name, table in stored.items()}  # parts lie one after the other
+        first = {name: table.column(PART).to_numpy() for name, table in stored.items()}  # parts follow one another
         for number, rows in enumerate(_rows_of(read("parts", None).column(PART).to_numpy())):
             tables: dict[str, pa.Table] = {}
             for name, table in stored.items():

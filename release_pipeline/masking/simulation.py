@@ -1,9 +1,9 @@
-"""Releases that nobody gets: a policy tried on some records again and again with fresh noise, and
-how far each is from them.
+"""Simulated releases: a policy tried on some records again and again with fresh noise, and how far
+each release is from them.
 
 Every draw goes through the strategy of the policy as a release does, from groups to suppression,
 and is compared with the records by a few figures, all of them distances: none is a value of the
-data. What they tell is as confidential as the records all the same.
+data. What they reveal is as confidential as the records.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Records:
 
 @dataclass(frozen=True)
 class Reference:
-    """What the records are like themselves, of the columns that every setting masks. `labels`: of
-    the groups of each grouping, where they are those of other records."""
+    """Figures of the records themselves, for the columns that every setting masks. `labels`: of the
+    groups of each grouping, where they are those of other records."""
 
     records: Records
     columns: Mapping[str, NoiseColumn]
@@ -132,8 +132,8 @@ def simulate(
 ) -> Simulated:
     """So many simulated releases of a policy, each of the records of a reference, one after the
     other. The same secret gives the same draws. `linked`: whose release linkage is tried on, the
-    first reference where none is given. It must have no record twice: nobody could tell it from
-    itself."""
+    first reference where none is given. It must have no record twice: no attacker could tell it
+    from itself."""
     strategy = find_strategy(policy)
     grouped: tuple[Reference, Mapping[str, pa.Table]] | None = None
 
@@ -254,11 +254,11 @@ def correlate(columns: Sequence[NoiseColumn], numbers: Sequence[Numbers]) -> Num
     return correlation_matrix(covariance_matrix(valued)) if len(valued[0]) else np.full((len(columns),) * 2, np.nan)
 
 
-# What somebody will link who knows all released columns, as far as simulated releases tell before
-# anything is charged.
+# How much an attacker who knows all released columns will link, by simulated releases and before
+# budget is spent.
 #
-# Nobody gets these releases: their noise is drawn with a secret that is none of a release's, and
-# what they link is compared with a limit of the policy. The figure of the release itself is
+# These releases are never published: their noise is drawn with a secret that is none of a release's, and
+# their linkage is compared with a limit of the policy. The figure of the release itself is
 # measured afterwards and limits nothing, since a limit on it would choose the noise that is
 # released (docs/decisions/0026-limits-by-criterion.md).
 

@@ -1,4 +1,4 @@
-"""All columns together: noisy counts of every column and of every pair, and synthetic rows that are made of these alone."""
+"""All columns together: noisy counts of every column and of every pair, and synthetic rows that are made of these only."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _FAMILY = WholeTableFamily(WholeTableOptions)
 class WholeTableStrategy:
     """dp-table. `cells` has a row for each cell of a column that was counted, `pairs` for each two groups of cells of a pair of
     columns, and nothing else of the data. Where several columns were counted together, `blocks` has what pairs are sums of. A row
-    that is released is nobody's: its `RECORD` is its own number."""
+    that is released is no person's: its `RECORD` is its own number."""
 
     policy: Policy
     counting: Counting | None = None
@@ -51,8 +51,8 @@ class WholeTableStrategy:
     makes: ClassVar[tuple[str, ...]] = ()
 
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
-        """Simulated column by column, with the same data and method always alike, so that nobody tries until a gate passes. The
-        error is that of ranks: of the distribution, as rows are nobody's."""
+        """The figures of all noise columns, simulated; the same data and method always give the same. The error is that of ranks,
+        so of the distribution, since no row is a person's."""
         expected: Figures = {}
         design, counting = self._design(read), self._counting(read)
         for index, name in enumerate(self._names):
@@ -78,7 +78,7 @@ class WholeTableStrategy:
         return []
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
-        """Nothing: all that sees the data has noise."""
+        """No tables: everything that sees the data has noise."""
         records = self._count(read)
         return Grouped({}, {name: {"records": records} for name in self.policy.noise_columns})
 
@@ -223,7 +223,7 @@ def are_sums(pairs: pa.Table) -> bool:
 
 
 def read_measured(names: list[str], design: Design, cells: pa.Table, counted: pa.Table) -> Measured:
-    """What was measured, as `cells` has it, and `blocks`, or `pairs` where these are no sums. The noise is what stands beside the
+    """What was measured, as `cells` has it, and `blocks`, or `pairs` where these are no sums. The noise is named next to the
     counts."""
     cells_of: list[Cells] = []
     margins: list[IntArray] = []
@@ -241,7 +241,7 @@ def read_measured(names: list[str], design: Design, cells: pa.Table, counted: pa
 
 
 def _read_tables(names: list[str], counted: pa.Table, sizes: Sequence[int]) -> Iterator[tuple[Block, BlockCounts]]:
-    """The tables of columns together, which lie one after the other."""
+    """The tables of columns together, which follow one another."""
     counts, noise = counted.column("count").to_numpy(), counted.column("noise")
     columns = counted.select([ordinal for ordinal in ORDINALS if ordinal in counted.column_names])
     start = 0

@@ -125,12 +125,12 @@ def notice_releases(counts: Mapping[str, int], policy: Policy) -> list[str]:
 
 
 def readable_without(check: Check, policy: Policy) -> bool:
-    """Whether the rest of the source can be read all the same, so that all checks are made and told together."""
+    """Whether the rest of the source can be read all the same, so that one message has all checks."""
     return check.fact == "columns" or (check.fact == "absent" and check.column != policy.source.release_column)
 
 
 def check_facts(facts: Facts, policy: Policy) -> list[Check]:
-    """Every check of the counts against the policy, those that found nothing included; of absent columns the header tells."""
+    """Every check of the counts against the policy, passed ones included. Absent columns are among the checks of the header."""
     checks = [_enough_records(facts.records, policy)]
     limits = policy.clamped_at_most
     for name, column in policy.columns.items():

@@ -1,4 +1,4 @@
-"""Records that are counted where they lie: of each reading only exact counts come back."""
+"""Records that are counted where they are: only exact counts come back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CountPart: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBa
 
 
 class Engine(Protocol):
-    """What reads the records of a release where they lie."""
+    """What reads the records of a release where they are."""
 
     def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
         """What a function makes of the records of each part of the table, which has these columns: exact counts as
@@ -100,7 +100,7 @@ class DeliveredCells:
         of_cells = groups.find(self.entries).astype(np.int64)
         missing = np.asarray(self.cells.is_null(nan_is_null=True))
         cells, of_present = self.cells.filter(pa.array(~missing)), of_cells[~missing]
-        behind = of_cells[missing][:1] if missing.any() else np.zeros(1, dtype=np.int64)  # else the margins tell of one
+        behind = of_cells[missing][:1] if missing.any() else np.zeros(1, dtype=np.int64)  # else the margins would show one
         encoder: Cells
         if pa.types.is_string(cells.type):
             of_runs, runs = np.unique(of_present, return_inverse=True)
