@@ -288,7 +288,7 @@ def check_sum(records: int, most: int) -> None:
         )
 
 
-# Values that add up, from noisy cells alone: least squares, then no negative counts, then whole
+# Values that add up, from noisy cells only: least squares, then no negative counts, then whole
 # numbers.
 #
 # Noisy cells contradict each other: groups and what is in them were measured apart, and counts add
@@ -302,7 +302,7 @@ def check_sum(records: int, most: int) -> None:
 #
 # Then, from the coarsest level down, the values in each group are moved to the nearest ones that
 # add up to the whole number above and, where nothing can be below 0, are not; and rounded, up where
-# most is cut off. All of it reads noisy cells and declared facts alone, and loses nothing. Moving
+# most is cut off. All of it reads noisy cells and declared facts only, and loses nothing. Moving
 # values up to 0 makes small cells too large on average: whoever computes uses the noisy cells.
 
 

@@ -1,7 +1,7 @@
 """How a method that works column by column gets its sums, and the rule that gives each of them its noise scale.
 
 A rule holds everything that is known of the scales before and after the data are seen: the scales themselves, the one public
-bound on them, and how large the noise of a cluster can be. Each derivation stands at its rule. `Sums` says which sums are
+bound on them, and how large the noise of a cluster can be. Each rule has its derivation. `Sums` says which sums are
 published, and how far one changed record can move them (`sensitivity`).
 """
 
@@ -88,7 +88,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class ScaleRule:
-    """How the noise scale of each cluster's sum is found, and what is known of it from declared facts alone.
+    """How the noise scale of each cluster's sum is found, and what is known of it from declared facts only.
 
     `is_public`: every sum has the same scale, which anybody can compute (`public_scale`). `grows`: the bound grows with the
     number of clusters.

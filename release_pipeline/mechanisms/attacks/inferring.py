@@ -1,4 +1,4 @@
-"""Inferring: whether the rows nearest to a person tell what the attacker does not know (GEM23)."""
+"""Inferring: whether the rows nearest to a person reveal what the attacker does not know (GEM23)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Inference:
 
 
 def infer(table: Attacked, *, stream: NoiseStream, people: People | None = None, among: int | None = None) -> Inference:
-    """How often the rows nearest by all other columns tell a person's value in one column, for each column in turn.
+    """How often the rows nearest by all other columns reveal a person's value in one column, for each column in turn.
 
     The attacker guesses the value of one of the nearest rows. A category is inferred if it is the person's own. A number is
     inferred if the guess differs by at most 5% of the mean absolute deviation of the original column from its median. (GEM23
@@ -152,7 +152,7 @@ def _mean_deviation(values: npt.NDArray[Any]) -> float:
     return float(distances.mean())
 
 
-# Linking: whether the released table joins what two sources know about the same person (GEM23).
+# Linking: whether the released table joins two sources' knowledge of the same person (GEM23).
 
 
 TARGETS = 1_000  # people attacked, at most, and as many in the control group

@@ -35,7 +35,7 @@ class Side:
         self._listed = [column.tolist() for column in self.ordered]  # of which one entry is found sooner
 
     def is_met_once(self, predicate: Predicate) -> bool:
-        """Whether exactly one row meets all conditions: where some rows tell that there are more, no others are looked at."""
+        """Whether exactly one row meets all conditions: where some rows show that there are more, no others are looked at."""
         spans = [self._span(*condition) for condition in predicate]
         rarest = min(range(len(spans)), key=lambda number: spans[number][1] - spans[number][0])
         rows = self.order[predicate[rarest][0]][slice(*spans[rarest])]
@@ -179,7 +179,7 @@ def single_out(table: Attacked, *, stream: NoiseStream) -> tuple[Attack, Attack]
 
 
 def single_out_beside(table: Attacked, people: People, *, stream: NoiseStream) -> tuple[Attack, Attack]:
-    """The same where the table was made without the control group, its rows being somebody's or nobody's: predicates of as many
+    """`single_out` where the table was made without the control group, of records or synthetic: predicates of as many
     of them as there are people, who are as many as those that it was made without."""
     if len(people.targets) != len(people.control):
         raise InvalidArgument("there must be as many people in the control group as others.", where="people")

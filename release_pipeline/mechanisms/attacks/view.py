@@ -69,7 +69,7 @@ class Attacked:
         return len(self.columns[0].released)
 
 
-# Who is attacked, who is in the control group, and what an attack came to beside it.
+# Who is attacked, who is in the control group, and what an attack came to compared with them.
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Attack:
     control  the same against people whose own rows had been taken out
     guess    the share of successes of somebody who does not look at any row that is near
     risk     the attack's successes beyond the control group's, as a share of what was left to gain (`difference_beyond`)
-    worst    the column that most of the risk is in, where the attack can tell; empty where it cannot or where there is no risk
+    worst    the column that most of the risk is in, where the attack shows it; empty where it does not or where there is no risk
     """
 
     name: str
@@ -112,9 +112,9 @@ def judge(
     name: str, tried: npt.NDArray[Any], control: npt.NDArray[Any], *, guess: float, among: int | None, worst: str = ""
 ) -> Attack:
     """What came of it, person by person (`tried`, `control`); `among`: of how many in all they were drawn."""
-    attack, beside = (measure_share(successes.astype(np.float64), among=among) for successes in (tried, control))
-    risk = difference_beyond(attack, beside)
-    return Attack(name, attack, beside, guess, risk, worst if risk.value > 0 else "")
+    attack, of_control = (measure_share(successes.astype(np.float64), among=among) for successes in (tried, control))
+    risk = difference_beyond(attack, of_control)
+    return Attack(name, attack, of_control, guess, risk, worst if risk.value > 0 else "")
 
 
 # What an attacker knows of released rows, and which of them are nearest to a person.

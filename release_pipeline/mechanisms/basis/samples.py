@@ -1,4 +1,4 @@
-"""Records that stand for others: weighted means and quantiles, and what a sample tells of the population that it was drawn from.
+"""Records that stand for others: weighted means and quantiles, and what a sample says of the population that it was drawn from.
 
 Each record of a sample has a weight, the number of people of the population that it stands for. Of f records of a sample with the
 same quasi-identifiers, whose weights add up to W, the number F of people in the population who have these is taken to be f plus a
@@ -75,7 +75,7 @@ def _sum_series(size: FloatArray, share: FloatArray) -> FloatArray:
 
 
 def risk_in_population(group: IntArray, weights: FloatArray) -> PopulationRisk:
-    """What a sample tells of the population, over all of its records."""
+    """The risk of all records of a sample in the population."""
     risk = risk_of_records(group, weights)
     size = np.bincount(group)
     alone = size[group] == 1

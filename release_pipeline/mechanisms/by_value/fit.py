@@ -203,7 +203,7 @@ class _Point:
 def _smoothness(
     alone: npt.NDArray[np.bool_], centre: int, density: float
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """K^-1, and the bends of f, by octaves: of all cells in a row but declared atoms, which are like nothing beside them; and no
+    """K^-1, and the bends of f, by octaves: of all cells in a row but declared atoms, which differ from their neighbours; and no
     bend has the centre in it, where many columns have a spike."""
     m, chain = len(alone), np.flatnonzero(~alone)
     precision = np.zeros((m, m))
@@ -303,7 +303,7 @@ def _middle_atoms(units: FloatArray, at_atom: np.ndarray, start: IntArray, size:
 #
 # The cells of values and of reasons together are all that a record can be, so that a replaced
 # record still changes two counts of a stage by one each, whatever it was and becomes. What comes
-# after reads noisy counts alone: how many records have each reason is the mean of what the stages
+# after reads noisy counts only: how many records have each reason is the mean of what the stages
 # say, and the rest of the records, whose number is public, have values.
 
 

@@ -280,7 +280,7 @@ class ByValue:
         return measure(count, self.facts(records), self.budget, stream)
 
     def release(self, stages: Sequence[Stage], records: int) -> Tally:
-        """What ranks are given, k by k: made of noisy counts and declared facts alone."""
+        """What ranks are given, k by k: made of noisy counts and declared facts only."""
         facts = self.facts(records)
         values = Quantiles.of(estimate(stages, facts))
         quantiles = WithLabels(values, count_labels(stages, facts), facts.width) if self.labels else values

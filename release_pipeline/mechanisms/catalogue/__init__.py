@@ -57,7 +57,7 @@ def find_definition(key: str) -> Definition:
 
 
 def find_claim(name: str, scope: str, **options: str) -> ClaimSpec:
-    """What a method promises at a scope, with these options: those that tell its claims apart must all be named."""
+    """What a method promises at a scope, with these options: those by which its claims differ must all be named."""
     spec = find_method(name)
     mine = [claim for claim in spec.claims if claim.scope == scope]
     if not mine:

@@ -365,7 +365,7 @@ DP_TABLE = MethodSpec(
 WHOLE_TABLE_METHODS = (DP_TABLE,)
 
 
-# What a table beside the rows claims, whatever the method of the rows. Its mathematics is in
+# What a table next to the rows claims, whatever the method of the rows. Its mathematics is in
 # `mechanisms.tables`.
 
 

@@ -1,4 +1,4 @@
-"""What is written down of a definition, a method, and each of its claims. The entries stand beside this module, by family."""
+"""What is written down of a definition, a method, and each of its claims. The entries are in `entries`, by family."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Definition:
 
     `strength`: a smaller one implies no less, but for zcdp and idp, of which neither implies the other. `composes`: epsilons
     of releases about the same people add up to a bound, so that a cap can name one. `covers_groups`: g people lose at most g
-    epsilon. `fixes_scales`: it holds with the noise scales fixed at the actual data. `groups`: what is said of groups beside
+    epsilon. `fixes_scales`: it holds with the noise scales fixed at the actual data. `groups`: what is said of groups after
     the name.
     """
 

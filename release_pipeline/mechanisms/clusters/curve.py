@@ -1,4 +1,4 @@
-"""Total orders of records that depend on each record alone, and their clusters: the base of insensitive microaggregation (KDP13).
+"""Total orders of records that depend on each record only, and their clusters: the base of insensitive microaggregation (KDP13).
 
 A record is a vector q of m integers, q_a in 0..W_a, the grid units of a declared domain. Its key is a function of the record and
 of what is declared, of nothing else. Records are ordered by (key, q_1, .., q_m, keyed position) and cut into clusters of

@@ -62,7 +62,7 @@ class Hierarchy:
         return self.labels[0]
 
     def encode(self, entries: Iterable[object]) -> IntArray:
-        """The number of each entry's value. Entries that are none of the values' texts are refused, by their count alone: missing
+        """The number of each entry's value. Entries that are none of the values' texts are refused, by their count only: missing
         ones and numbers among them.
         """
         known: dict[object, int] = {value: number for number, value in enumerate(self.values)}

@@ -153,7 +153,7 @@ def as_threshold(value: object, name: str) -> int:
 # Random parts of the records of a table (PRS20, methods.md section 5).
 #
 # Parts are drawn over the slots of the table, the numbers of its rows, and never look at a value or
-# an identity: how many records a part has depends on n and P alone, and a record that is replaced
+# an identity: how many records a part has depends on n and P only, and a record that is replaced
 # leaves its slot, and with it its part, to the one that replaces it. So neighbours differ in one
 # part, and what is done to each part with streams of its own composes in parallel.
 

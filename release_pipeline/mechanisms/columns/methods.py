@@ -1,7 +1,7 @@
 """The rank-based methods, end to end for one column: the masking kernel.
 
 `mask_column` is one pure function of (values, specification, secret, context): no I/O and no global state, so another engine
-can run it unchanged. What a method is stands in `catalogue`: which sums it takes of its clusters, and the rule of its scales.
+can run it unchanged. `catalogue` says what a method is: which sums it takes of its clusters, and the rule of its scales.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def mask_column(
     on the grid again. `k` is the cluster size (3 or more for idp-cbls; none for laplace). `consistency` None means isotonic
     where it is free; what would break the claim is refused. It does not move `atoms`, grid values that readers count.
     `clamp=False` leaves released values where the noise put them, and `on_grid=False` leaves them between the points of the
-    grid. `centre`, where cells are finest, is for dp-cdf alone, whose k is 1 if it is None. `definition="zcdp"` with `delta`
+    grid. `centre`, where cells are finest, is for dp-cdf only, whose k is 1 if it is None. `definition="zcdp"` with `delta`
     (dp-um and dp-cdf): `epsilon` is that of (epsilon, delta)-DP, and the noise discrete Gaussian. `secret` (32 bytes) must
     never mask two different inputs; None takes a fresh one from the operating system. Distinct `context` (release, part,
     column, ...): independent noise.
@@ -300,7 +300,7 @@ def add_noise(
 
     One discrete Laplace draw per sum, the order restored if asked, moved into the domain and to the nearest point of the grid: a
     function of the noisy list and of public facts, so that no claim changes. With `clamp=False` values stay where noise and order
-    leave them; with `on_grid=False` they are moved into the domain alone.
+    leave them; with `on_grid=False` they are moved into the domain only.
     """
     noise = _draw(exact, 1, noise_stream(secret, *context, "noise"))
     return _release(exact, noise, clamp=clamp, on_grid=on_grid)
@@ -388,7 +388,7 @@ def make_claim(
 
 
 def _options_of(definition: str | None) -> dict[str, str]:
-    """What tells a claim by rho from the one under a method's own definition."""
+    """The options of a claim by rho, or those of a claim under a method's own definition."""
     return {} if definition is None else {"definition": definition}
 
 
@@ -411,7 +411,7 @@ def check_sizes(
 ) -> None:
     """Refuse what might not be exact: a k that the method does not take, sums or noise beyond 64 bits.
 
-    A function of public facts alone, the number of records among them: what passes here is refused for no data
+    A function of public facts only, the number of records among them: what passes here is refused for no data
     (`ScaleRule.worst`). With more records in more clusters scales can be larger, so that what is refused for some is refused for
     more.
     """

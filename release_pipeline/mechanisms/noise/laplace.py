@@ -7,7 +7,7 @@ The sampler is CKS20 Algorithm 2 for integer scales:
     V geometric: P[V >= v] = exp(-v);  X = U + t V;  a fair sign;  start again on "minus zero"
 
 Both exponentials are decided exactly, as `exponentials` says, from the first 32 (for U) or 63 (for V) bits of a uniform number
-and from more of them where these do not decide. No floating-point number occurs (MIR12 tells what one would cost).
+and from more of them where these do not decide. No floating-point number occurs (MIR12 shows what one would cost).
 
 Addressing: attempt a of lane i reads three words at place 3 i of the stream's a-th substream.
 """

@@ -38,7 +38,7 @@ class Nearest(NamedTuple):
     """For some of the points looked up, from place `first` on: the distance of the nearest known points, and which they are.
 
     Point first + i has the distinct known points member[start[i]:start[i + 1]] at `distance[i]`, in no order. Without known
-    points the distance is infinite and nobody is near.
+    points the distance is infinite and no point is near.
     """
 
     first: int
@@ -108,7 +108,7 @@ class Neighbours:
         return distance * (1 + SLACK) + self._rounding_of(points)
 
     def _rounding_of(self, points: FloatArray) -> FloatArray:
-        """What rounding the coordinates can have done to a distance from each of these, whichever are looked up beside it."""
+        """What rounding the coordinates can have done to a distance from each of these, whichever are looked up with it."""
         size = np.maximum(np.abs(points[..., self._rounded]).max(axis=-1, initial=0.0), self._size)
         return cast(FloatArray, ROUNDING * max(self._columns, 1) * size)
 

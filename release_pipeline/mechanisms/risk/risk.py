@@ -1,10 +1,10 @@
-"""How many released records can be told to be whose: linkage, group sizes, and what a group tells of a secret (methods.md
+"""How many released records can be linked to their persons: group sizes, and what a group tells of a secret (methods.md
 section 6).
 
 Record linkage (KDP13) compares every record tried with all originals and counts all that are equally near. Groups are of records
 with equal quasi-identifiers, given as integers. `distinct_diversity` is l of MKG07 in its simplest form.
 
-All are computed against confidential data or tell about them: figures for a review, not for the public.
+All are computed against confidential data or reveal something of them: figures for a review, not for the public.
 """
 
 from __future__ import annotations

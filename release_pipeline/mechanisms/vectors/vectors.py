@@ -6,8 +6,8 @@
                trimmed sums    eps-iDP    centroid: D / eps             table: the calibration         `chains.calibrate_table`
 
 A record is replaced by the centroid of its cluster, a vector with one value for each column. The order of dp-mdav depends on each
-record alone, so one change moves at most one record into and one out of each cluster (insensitive microaggregation, KDP13), which
-is what bounds the noise. MDAV's clusters depend on all records: it is for k-anonymity alone.
+record only, so one change moves at most one record into and one out of each cluster (insensitive microaggregation, KDP13), which
+is what bounds the noise. MDAV's clusters depend on all records: it is for k-anonymity only.
 
 `compute_vectors` and `methods.add_noise` are pure functions of (columns, specification, secret, context).
 """
@@ -117,7 +117,7 @@ def compute_vectors(
         ties=noise_stream(secret, *context, "ties"),
     )
     ordered = units[clusters.order]
-    del units  # nobody needs them any more, if the caller does not
+    del units  # nothing here needs them any more
     extremes = find_extremes(ordered, clusters) if spec.statistic == "trimmed" else None
     statistic = extremes.trimmed if extremes is not None else np.add.reduceat(ordered, clusters.start, axis=0)
     neighbours = find_neighbours(ordered, clusters, np.array(widths), extremes)

@@ -1,6 +1,6 @@
 """The cells of a column, what noisy counts say they hold, and which of them are put together for the tables of pairs.
 
-All but `Cells.find` reads noisy counts and declared facts alone: it is made of what was measured, and loses nothing.
+All but `Cells.find` reads noisy counts and declared facts only: it is made of what was measured, and loses nothing.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _runs(held: FloatArray, groups: int, least: float) -> Iterator[int]:
 
 
 # Where in its cell an entry lies: further up the later its row comes, as the density seems to rise
-# from what the cells beside it hold. Made of noisy counts alone.
+# from what its neighbours hold. Made of noisy counts only.
 
 
 _STEEPEST = 8.0  # e-foldings of density within a cell, between two neighbours
@@ -212,7 +212,7 @@ class Entering:
 
 
 def _rise(cells: Cells, held: FloatArray, cell: int) -> float:
-    """By how many e-foldings the density rises within a cell, as it seems from those beside it."""
+    """By how many e-foldings the density rises within a cell, as it seems from its neighbours."""
     width = np.diff(cells.edges)
     density = [
         held[place] / width[place] if 0 <= place < len(width) and width[place] > 1 else 0.0

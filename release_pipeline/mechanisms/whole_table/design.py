@@ -1,4 +1,4 @@
-"""What is measured of a table, and with how much noise: from declared facts and the number of records alone.
+"""What is measured of a table, and with how much noise: from declared facts and the number of records only.
 
 Three parts share the budget: cut points of the columns that are wide, counts of every cell of every column, and a table of
 counts for every pair of columns. Shares are constants: the figures hardly depend on them (methods.md section 9). Scales of
@@ -205,11 +205,11 @@ def _too_small() -> InvalidArgument:
 # to B. A table of several columns has those of all their pairs in it, each count of a pair being
 # the sum of the counts over the other columns: fewer tables do, each with less noise, and a pair
 # pays with the noise of a sum. Where groups are few the first is worth more (QYL14 do so for
-# columns of two values). By rho scales grow with the square root of B alone, and hardly anything is
+# columns of two values). By rho scales grow with the square root of B only, and hardly anything is
 # gained.
 #
 # Which blocks these are follows from how many groups every column has, which noisy counts have
-# told, and from what is declared: no record is looked at. Any choice of blocks would have the same
+# shown, and from what is declared: no record is looked at. Any choice of blocks would have the same
 # claim.
 
 
@@ -236,7 +236,7 @@ class SummedNoise:
 
     @property
     def name(self) -> str:
-        """As it stands beside counts: of one term that of its noise."""
+        """Its name next to counts: of one term that of its noise."""
         return name_noise(self.noise) + (f"{_TIMES}{self.terms}" if self.terms > 1 else "")
 
     @classmethod
@@ -316,15 +316,15 @@ def _mean_root(terms: Sequence[int]) -> float:
 
 
 # Whether there are enough records, and enough of a budget, for rows that are worth reading: by
-# public facts alone.
+# public facts only.
 #
 # Two things must hold. A cut of a wide column is likelier to be near its rank than anywhere else:
 # the exponent over a node of the deepest level outweighs the number of places where it could be.
-# And the noise of a cell of a pair's table is small beside what a cell holds on average when each
+# And the noise of a cell of a pair's table is small compared with what a cell holds on average when each
 # column has but a few groups.
 
 
-_CELLS = 32  # of a pair's table, of which each could still be told from noise
+_CELLS = 32  # of a pair's table, each of which still differs from noise
 _LARGEST = 1 << 60
 Make = Callable[[int, TableBudget], Design]  # the design for so many records, and a budget
 

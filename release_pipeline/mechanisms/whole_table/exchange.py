@@ -1,7 +1,7 @@
-"""Rows exchanged until their tables are as the noisy counts say: a sample of the pool is off by chance alone, which is more than
+"""Rows exchanged until their tables are as the noisy counts say: a sample of the pool is off by chance only, which is more than
 the noise where there are few rows or much budget.
 
-All of it reads noisy counts alone. What a batch of exchanges makes worse is not done, and then fewer are tried at once.
+All of it reads noisy counts only. What a batch of exchanges makes worse is not done, and then fewer are tried at once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from release_pipeline.mechanisms.whole_table.pool import Linked
 
 ROUNDS = 400
 _SHARE, _LEAST, _MOST = 50, 50, 4_000  # rows that are tried at once: one of so many, and within limits
-_COLUMN_WEIGHT = 4.0  # of a column's own table beside those of pairs
+_COLUMN_WEIGHT = 4.0  # of a column's own table compared with those of pairs
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -2,11 +2,11 @@
 
 Two columns whose entries have an order: a Gaussian copula of the records that have a value in both, its correlation the mean of
 what the noisy table leaves likely. Reasons to have no value have no order: who has one is independent of the values of the other
-column. Other columns: independence. What the noisy table has beside that is partly noise. Two ways to tell are mixed:
+column. Other columns: independence. What the noisy table has besides is partly noise. Two ways to tell them apart are mixed:
 how much of a cell is likely to be more than noise, given how many records are expected there and how far all cells are off
 together (empirical Bayes); and, as far as there is more than noise, which singular values noise alone would not have (GD17). The
 first finds what is weak, the second what is strong and simple. Then the margins are put right (IPF). It all reads noisy counts
-alone.
+only.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def find_strength(table: FloatArray) -> float:
 
 def _denoise(noisy: FloatArray, expected: FloatArray, deviation: float) -> FloatArray:
     """What of a matrix without margins is likely to be there, given that each entry has noise of this deviation. What a cell has
-    beside what is `expected` in it is taken to vary, before anything is known, as much as that is."""
+    besides what is `expected` in it is taken to vary, before anything is known, as much as that is."""
     short, long = noisy.shape
     variance = deviation**2 * (short - 1) * (long - 1) / noisy.size  # what is left of it without margins
     squares = float((noisy**2).sum())
@@ -189,7 +189,7 @@ def normal_laws() -> Any:
 # to its groups.
 #
 # Least squares on the noisy counts, each weighed by one over its variance, so that a column of many
-# pairs is known better than by its own counts alone. The groups follow from the counts of the
+# pairs is known better than by its own counts only. The groups follow from the counts of the
 # column, and are taken as they are.
 
 

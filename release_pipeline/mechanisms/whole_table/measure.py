@@ -1,4 +1,4 @@
-"""The three measurements of a whole table, each of which sees records as entries of 0..width alone.
+"""The three measurements of a whole table, each of which sees records as entries of 0..width only.
 
 **Theorem.** For tables of n records that differ in one of them, in all of its columns if need be, all that `measure_table`
 gives loses at most `Design.loss` of epsilon, or of rho.

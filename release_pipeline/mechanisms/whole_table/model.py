@@ -81,12 +81,12 @@ def make_tree(sizes: Sequence[int], pairs: Iterable[Pair]) -> CliqueTree:
 # and of as many of the strongest pairs as a small model can hold, are as near to the noisy counts
 # as can be. It says of three columns or more what their pairs together make likely.
 #
-# All of it reads noisy counts alone. A table of a clique is never held as counts but as a
+# All of it reads noisy counts only. A table of a clique is never held as counts but as a
 # potential, the logarithm of what it is in proportion to; tables follow by passing messages up and
 # down the tree of cliques.
 
 
-MOST_CELLS = 1 << 15  # of all cliques together: larger models told little more, at several times the CPU
+MOST_CELLS = 1 << 15  # of all cliques together: larger models added little, at several times the CPU
 LEAST_STRENGTH = 0.02  # of the records, that a pair of the model moves at the least
 ROUNDS = 600
 _CLOSE, _LOOKED_AT = 1e-4, 50  # the gain of so many rounds below which it is done

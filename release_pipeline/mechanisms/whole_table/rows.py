@@ -116,7 +116,7 @@ def synthesise(measured: Measured, random: Random, progress: Callable[[str], Non
 @dataclass(frozen=True, slots=True, repr=False)
 class RowPlan:
     """All that rows are made of: noisy counts, and a key for the order of rows. Block b is a function of the plan and b
-    alone, so that blocks may be made anywhere, in any order, and again. `often`: how often each record of the pool is a
+    only, so that blocks may be made anywhere, in any order, and again. `often`: how often each record of the pool is a
     row; `starts`: where between blocks its rows change over."""
 
     blocks: int

@@ -6,7 +6,7 @@ schooling make likely. A difference between groups goes on within the groups of 
 a ridge regression of scores on the groups of all other columns finds it, and is shrunk by the share
 that noise in the tables of pairs would make. It reads rows that were made of noisy counts only.
 
-Scores follow from groups alone. So those of the pool's records are drawn once, by a few sweeps of Gibbs, and those of a row go
+Scores follow from groups only. So those of the pool's records are drawn once, by a few sweeps of Gibbs, and those of a row go
 on from its record's by one sweep more.
 """
 
@@ -102,8 +102,8 @@ class Law:
         slopes = [ridge.fit(scores[number] - self._expect(scores, number)) for number, ridge in enumerate(ridges)]
         law = replace(self, slopes=np.array(slopes).reshape(self.slopes.shape))
         variances = 1 / np.diag(self.precision)
-        told = np.minimum(law.find_shifts(chosen).var(axis=1), variances / 2)  # what groups say is no longer open
-        return replace(law, widths=np.sqrt(variances - told))
+        explained = np.minimum(law.find_shifts(chosen).var(axis=1), variances / 2)  # what groups say is no longer open
+        return replace(law, widths=np.sqrt(variances - explained))
 
     def begin(self, chosen: Groups, random: Random) -> FloatArray:
         """Scores of rows that have nothing to do with each other: ordered columns by rows."""
@@ -121,7 +121,7 @@ class Law:
         return shifts
 
     def go_on(self, scores: FloatArray, chosen: Groups, shifts: FloatArray, random: Random) -> None:
-        """Draw the scores anew, column after column."""
+        """Draw the scores again, column after column, in place."""
         for number, (place, between) in enumerate(self.bounds.items()):
             middle = self._expect(scores, number)
             middle += shifts[number]
