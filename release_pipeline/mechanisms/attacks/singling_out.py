@@ -109,7 +109,7 @@ def make_by_several_columns(released: Side, kinds: list[bool], stream: NoiseStre
     for attempt, row in enumerate(rows.tolist()):
         if row in predicates:
             continue
-        predicate = tuple(
+        predicate: Predicate = tuple(
             (column, _COMPARISONS[int(compared[column][attempt])], values[column][attempt].item())
             for column in np.flatnonzero(chosen[attempt]).tolist()
         )
