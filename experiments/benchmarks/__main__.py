@@ -20,11 +20,11 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from experiments.benchmarks import measuring
+from experiments.linkage import record_linkage
 from release_pipeline.mechanisms import discrete_laplace, mdav, noise_stream, order_clusters
 from release_pipeline.mechanisms.columns.methods import mask_column
 from release_pipeline.mechanisms.noise import discrete_gaussian
 from release_pipeline.mechanisms.noise.unclaimed import make_random
-from release_pipeline.mechanisms.risk.risk import record_linkage
 from release_pipeline.mechanisms.whole_table import Column, TableBudget, make_design, measure_table, synthesise
 from release_pipeline.mechanisms.whole_table.measure import CountedArrays
 

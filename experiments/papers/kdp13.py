@@ -28,6 +28,7 @@ from typing import cast
 import numpy as np
 import pandas as pd
 
+from experiments.linkage import record_linkage
 from experiments.papers.masking import (
     KNOWN,
     Rank,
@@ -44,7 +45,6 @@ from release_pipeline.mechanisms import Epsilon
 from release_pipeline.mechanisms.basis.utility import sse_paper
 from release_pipeline.mechanisms.columns.methods import Statistics, add_noise
 from release_pipeline.mechanisms.noise import Context
-from release_pipeline.mechanisms.risk.risk import record_linkage
 from release_pipeline.mechanisms.vectors.vectors import Insensitive, Order, VectorScope, compute_vectors
 
 COLUMNS = ("FICA", "FEDTAX", "INTVAL", "POTHVAL")

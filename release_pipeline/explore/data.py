@@ -1,4 +1,4 @@
-"""A table that is made up of what a steward believes (`shape` in a policy): no confidential record is looked at."""
+"""A table that is made up from a steward's assumptions (`shape` in a policy), without any confidential record."""
 
 from __future__ import annotations
 
@@ -52,52 +52,52 @@ def make_up(policy: Policy, *, rows: int | None) -> tuple[Records, tuple[str, ..
             remedy="Use --like with a file.",
         )
     count, random = rows or sketch.rows, make_random(KEY, policy.policy, "made up")
-    numbers = {name: column for name, column in policy.released_columns.items() if isinstance(column, NoiseColumn)}
+    numbers = policy.noise_columns
     scores = random.standard_normal((len(numbers), count))  # which of the records have the low values of each column
     columns: dict[str, pa.Array] = {}
     for name, column in policy.released_columns.items():
-        said = sketch.columns.get(name, NOTHING)
-        if isinstance(column, NoiseColumn):
-            columns[name] = pa.array(make_numbers(column, said, scores[list(numbers).index(name)], random))
+        assumed = sketch.columns.get(name, NOTHING)
+        if name in numbers:
+            columns[name] = pa.array(make_numbers(numbers[name], assumed, scores[list(numbers).index(name)], random))
         elif isinstance(column, ListedColumn):
-            columns[name] = _make_entries(column, said, count, random)
-    unsaid = [name for name in columns if name not in sketch.columns]
-    if unsaid:
-        return Records(columns), (f"of {name_some(unsaid)} the shape says nothing: values are even over what is declared",)
+            columns[name] = _make_entries(column, assumed, count, random)
+    unassumed = [name for name in columns if name not in sketch.columns]
+    if unassumed:
+        return Records(columns), (f"of {name_some(unassumed)} the shape says nothing: values are even over what is declared",)
     return Records(columns), ()
 
 
-def make_numbers(column: NoiseColumn, said: ColumnSketch, scores: Numbers, random: Random) -> Numbers:
+def make_numbers(column: NoiseColumn, assumed: ColumnSketch, scores: Numbers, random: Random) -> Numbers:
     """Numbers of a column in the order of these scores; points beyond the domain where there is no value."""
     count = len(scores)
-    missing = [round(float(share) * count) for share in said.missing.values()]
+    missing = [round(float(share) * count) for share in assumed.missing.values()]
     order = np.argsort(scores, kind="stable")
     lost = random.permutation(count)[: sum(missing)]
     made = np.empty(count)
-    made[order] = _values_in_order(column, said, count)
+    made[order] = _values_in_order(column, assumed, count)
     points = dict(zip(column.reasons, column.reason_points, strict=True))
     starts = np.cumsum([0, *missing])
-    for (reason, first), last in zip(zip(said.missing, starts, strict=False), starts[1:], strict=True):
+    for (reason, first), last in zip(zip(assumed.missing, starts, strict=False), starts[1:], strict=True):
         made[lost[first:last]] = points[reason]
     return made
 
 
-def _values_in_order(column: NoiseColumn, said: ColumnSketch, count: int) -> Numbers:
+def _values_in_order(column: NoiseColumn, assumed: ColumnSketch, count: int) -> Numbers:
     """As many values as there are records, ascending, on the grid."""
-    share_valued = 1 - float(sum(said.missing.values(), Decimal(0)))
-    heaps = {float(value): round(count * float(share) / max(share_valued, 1e-9)) for value, share in said.at.items()}
+    share_valued = 1 - float(sum(assumed.missing.values(), Decimal(0)))
+    heaps = {float(value): round(count * float(share) / max(share_valued, 1e-9)) for value, share in assumed.at.items()}
     others = max(count - sum(heaps.values()), 0)
     places = (np.arange(others) + 0.5) / max(others, 1)
-    spread = quantile_function(said, (float(column.domain[0]), float(column.domain[1])))(places)
+    spread = quantile_function(assumed, (float(column.domain[0]), float(column.domain[1])))(places)
     found = np.sort(np.concatenate([column.exact_grid.snap(spread), *(np.full(many, value) for value, many in heaps.items())]))
     return np.resize(found, count) if len(found) != count else found
 
 
-def quantile_function(said: ColumnSketch, domain: tuple[float, float]) -> Callable[[Numbers], Numbers]:
+def quantile_function(assumed: ColumnSketch, domain: tuple[float, float]) -> Callable[[Numbers], Numbers]:
     """The values at shares of the records: lines between those that are said; beyond the last one values grow by e-foldings to
     the end of the domain, which hardly any reaches."""
-    shares = [float(share) for share in said.quantiles]
-    values = [float(value) for value in said.quantiles.values()]
+    shares = [float(share) for share in assumed.quantiles]
+    values = [float(value) for value in assumed.quantiles.values()]
     if not shares or shares[0] > 0:
         shares, values = [0.0, *shares], [domain[0], *values]
     last, top = shares[-1], values[-1]
@@ -115,12 +115,14 @@ def quantile_function(said: ColumnSketch, domain: tuple[float, float]) -> Callab
     return find
 
 
-def _make_entries(column: ListedColumn, said: ColumnSketch, count: int, random: Random) -> pa.Array:
+def _make_entries(column: ListedColumn, assumed: ColumnSketch, count: int, random: Random) -> pa.Array:
     known: list[str] = [*map(str, column.values), *(() if column.integers else column.reasons)]
-    left = 1 - float(sum(said.shares.values(), Decimal(0)))
-    unsaid = [value for value in map(str, column.values) if value not in said.shares]
-    each = left / len(unsaid) if unsaid else 0.0
-    shares = np.array([float(said.shares[value]) if value in said.shares else each * (value in unsaid) for value in known])
+    left = 1 - float(sum(assumed.shares.values(), Decimal(0)))
+    unassumed = [value for value in map(str, column.values) if value not in assumed.shares]
+    each = left / len(unassumed) if unassumed else 0.0
+    shares = np.array(
+        [float(assumed.shares[value]) if value in assumed.shares else each * (value in unassumed) for value in known]
+    )
     ends = np.cumsum(np.maximum(shares, 0)) / max(float(np.maximum(shares, 0).sum()), 1e-12)
     drawn = np.minimum(np.searchsorted(ends, random.random(count), side="right"), len(known) - 1)
     entries = pa.array(known, pa.string()).take(pa.array(drawn))
@@ -131,11 +133,11 @@ def _make_entries(column: ListedColumn, said: ColumnSketch, count: int, random: 
 # trial on confidential data.
 #
 # A file that is only like the source need not meet the policy: what lies outside a domain is moved
-# into it, records that have an entry which is not declared are left out, and both are told.
+# into it, and records that have an entry which is not declared are left out. Warnings say both.
 
 
-LEAST = 20  # records, with fewer of which nothing can be told
-LEAST_MOVED = 0.0005  # share of records outside of a domain, from which on it is told
+LEAST = 20  # records; with fewer, figures say nothing
+LEAST_MOVED = 0.0005  # share of records outside of a domain from which a warning says so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,16 +154,15 @@ class Asked:
     targets: Sequence[str] = ()
     home: Path | None = None
     by: str = ""
-    workers: int | None = None
     refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Records, what they are in `words`, and what was done to make them such."""
+    """Records, a `description` of what they are, and `warnings` of what was done to make them such."""
 
     records: Records
-    words: str
+    description: str
     warnings: tuple[str, ...] = ()
 
 
@@ -173,14 +174,14 @@ def read_data(policy: Policy, asked: Asked, site: Site | None, settings: Sequenc
     compared = say_compared([setting.words for setting in settings], asked.targets)
     with _unchanged(asked.like):
         _note_public(policy, asked, asked.like, site, file, compared)
-        words = f"{asked.like.name}, which is public, as {asked.by} said: {asked.public}"
-        return read_file(policy, asked.like, words, release=asked.release)
+        description = f"{asked.like.name}, which is public, as {asked.by} said: {asked.public}"
+        return read_file(policy, asked.like, description, release=asked.release)
 
 
-def read_file(policy: Policy, file: Path, words: str, *, release: str | None = None) -> Data:
+def read_file(policy: Policy, file: Path, description: str, *, release: str | None = None) -> Data:
     """The records of a file that has the columns of a policy."""
     source = find_file(file, expected=policy.declared)
-    return _read_records(policy, source, str(file), words, release=release)
+    return _read_records(policy, source, str(file), description, release=release)
 
 
 @contextmanager
@@ -199,8 +200,8 @@ def _unchanged(file: Path) -> Generator[None]:
 
 
 def _note_public(policy: Policy, asked: Asked, like: Path, site: Site | None, file: Path, compared: Sequence[str]) -> None:
-    """Note that somebody says that a file is public: where the policy lies, and where the ledger
-    is. Refused where a site of the policy, of the file or of the ledger knows better."""
+    """Note that somebody says that a file is public: in the site of the policy, and in that of the
+    ledger. Refused where a site of the policy, of the file or of the ledger knows better."""
     homes = [None if site is None else site.home, find_home(file), find_home(like)]
     sites = {home.resolve(): find_site(home) for home in homes if home is not None}
     for known in sites.values():
@@ -215,7 +216,7 @@ def _note_public(policy: Policy, asked: Asked, like: Path, site: Site | None, fi
         note_public(sites[home], policy, by=asked.by, where=asked.public, digest=digest, compared=compared)
 
 
-def _read_records(policy: Policy, source: SourceDoor, where: str, words: str, *, release: str | None) -> Data:
+def _read_records(policy: Policy, source: SourceDoor, where: str, description: str, *, release: str | None) -> Data:
     names = {canonical_name(name): name for name in source.header}
     needed = _needed(policy)
     if absent := [name for name in needed if name not in names]:
@@ -232,7 +233,7 @@ def _read_records(policy: Policy, source: SourceDoor, where: str, words: str, *,
         if not (count := table.count_records()):
             of = f" of release {release}" if chosen is not None else ""
             raise DataRefused(f"there are no records{of}.", findings=(), where=where, remedy="Name another with --release.")
-        return _finish(policy, lambda name: typed_column(policy, name, table, only_declared=True), count, where, words)
+        return _finish(policy, lambda name: typed_column(policy, name, table, only_declared=True), count, where, description)
 
 
 def _needed(policy: Policy) -> list[str]:
@@ -243,46 +244,47 @@ def _needed(policy: Policy) -> list[str]:
     return list(dict.fromkeys((*wanted, *sorted(inputs - policy.derive.keys()))))
 
 
-def _finish(policy: Policy, typed: Callable[[str], pa.Array | None], count: int, where: str, words: str) -> Data:
+def _finish(policy: Policy, typed: Callable[[str], pa.Array | None], count: int, where: str, description: str) -> Data:
     """The records that are declared, their numbers moved into the domain."""
     columns: dict[str, pa.Array] = {}
-    left = np.ones(count, dtype=np.bool_)
+    are_declared = np.ones(count, dtype=np.bool_)
     warnings: list[str] = []
     moved: list[str] = []
-    for name, column in policy.released_columns.items():
-        found = typed(name)
-        if found is None:
+    for name in policy.released_columns:
+        cells = typed(name)
+        if cells is None:
             raise DataRefused(
                 f"column {name} has another type than the policy declares.",
                 findings=(),
                 where=where,
                 remedy="Name a file whose columns are as the policy has them.",
             )
-        whole = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
-        if isinstance(column, NoiseColumn):
+        whole = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
+        if name in policy.noise_columns:
+            column = policy.noise_columns[name]
             values = whole.to_numpy(zero_copy_only=False).astype(np.float64)
-            mine = np.isfinite(values)
+            is_declared = np.isfinite(values)
             points = column.find_reasons(values) >= 0 if column.reasons else np.zeros(count, dtype=np.bool_)
-            numbers = values[mine & ~points]
+            numbers = values[is_declared & ~points]
             share = measure_clamping(numbers, column.exact_grid).share if len(numbers) else 0.0
             if share >= LEAST_MOVED:
                 moved.append(f"{name}: {share:.1%} of the records lie outside the domain, and are moved to its ends")
             low, high = float(column.exact_grid.lo), float(column.exact_grid.hi)
             whole = pa.array(np.where(points, values, np.clip(np.nan_to_num(values), low, high)))
         else:
-            mine = np.asarray(whole.is_valid())
-        if not mine.all():
-            lost = round_up(int((~mine).sum()))
+            is_declared = np.asarray(whole.is_valid())
+        if not is_declared.all():
+            lost = round_up(int((~is_declared).sum()))
             warnings.append(f"{name}: up to {lost:,} records have no entry that the policy declares, and are left out")
-        left &= mine
+        are_declared &= is_declared
         columns[name] = whole
-    if int(left.sum()) < LEAST:
+    if int(are_declared.sum()) < LEAST:
         raise DataRefused(
             f"too few of {count:,} records have entries that the policy declares; at least {LEAST} are needed.",
             findings=tuple(warnings),
             where=where,
             remedy="Name a file whose columns are as the policy has them, or use --shape.",
         )
-    if not left.all():
-        columns = {name: column.filter(pa.array(left)) for name, column in columns.items()}
-    return Data(Records(columns), words, (*warnings, *moved))
+    if not are_declared.all():
+        columns = {name: column.filter(pa.array(are_declared)) for name, column in columns.items()}
+    return Data(Records(columns), description, (*warnings, *moved))

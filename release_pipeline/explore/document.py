@@ -208,11 +208,11 @@ def count_draws(sequences: int) -> int:
     return math.ceil(math.log2(sequences / WRONG))
 
 
-def count_meeting(targets: Sequence[Target], found: Simulated) -> int:
+def count_meeting(targets: Sequence[Target], simulated: Simulated) -> int:
     """How many of the simulated releases meet all targets; one without such a figure meets none."""
     figures: list[npt.NDArray[np.bool_]] = []
     for target in targets:
-        of_draws = found.columns[target.column][target.figure] if target.column else found.correlation
+        of_draws = simulated.columns[target.column][target.figure] if target.column else simulated.correlation
         figures.append(of_draws <= target.most)  # NaN is not
     return int(np.logical_and.reduce(figures).sum())
 
@@ -229,30 +229,31 @@ def is_sure(meeting: int, draws: int, wrong: float = WRONG) -> bool:
 def find_met(targets: Sequence[Target], tested: Sequence[tuple[int, Tried]]) -> Iterator[MetView]:
     """For each method the least epsilon, of those that were tried, with which all targets are
     surely met. `tested`: with their numbers."""
-    for method in dict.fromkeys(one.changed.setting.method for _, one in tested):
+    for method in dict.fromkeys(tried.changed.setting.method for _, tried in tested):
         sequences: dict[tuple[tuple[str, str], ...], list[tuple[int, Tried]]] = {}
-        for number, one in tested:
-            if one.changed.setting.method == method:
-                sequences.setdefault(_without_epsilon(one.changed.setting), []).append((number, one))
-        sure = [found for one in sequences.values() if (found := _go_down(targets, one, WRONG / len(sequences))) is not None]
-        everything = [one for sequence in sequences.values() for one in sequence]
-        nearest = max(everything, key=lambda pair: count_meeting(targets, pair[1].found) / pair[1].found.draws)
+        for number, tried in tested:
+            if tried.changed.setting.method == method:
+                sequences.setdefault(_without_epsilon(tried.changed.setting), []).append((number, tried))
+        last = (_go_down(targets, sequence, WRONG / len(sequences)) for sequence in sequences.values())
+        sure = [numbered for numbered in last if numbered is not None]
+        everything = [numbered for sequence in sequences.values() for numbered in sequence]
+        nearest = max(everything, key=lambda pair: count_meeting(targets, pair[1].simulated) / pair[1].simulated.draws)
         number, best = min(sure, key=lambda pair: _epsilon_of(pair[1])) if sure else nearest
-        yield MetView(method, number if sure else None, count_meeting(targets, best.found), best.found.draws)
+        yield MetView(method, number if sure else None, count_meeting(targets, best.simulated), best.simulated.draws)
 
 
 def _go_down(targets: Sequence[Target], sequence: Sequence[tuple[int, Tried]], wrong: float) -> tuple[int, Tried] | None:
     """The last setting, from the largest epsilon down, up to which all surely meet the targets."""
     last: tuple[int, Tried] | None = None
-    for number, one in sorted(sequence, key=lambda pair: _epsilon_of(pair[1]), reverse=True):
-        if not is_sure(count_meeting(targets, one.found), one.found.draws, wrong):
+    for number, tried in sorted(sequence, key=lambda pair: _epsilon_of(pair[1]), reverse=True):
+        if not is_sure(count_meeting(targets, tried.simulated), tried.simulated.draws, wrong):
             break
-        last = number, one
+        last = number, tried
     return last
 
 
-def _epsilon_of(one: Tried) -> float:
-    return float(one.changed.setting.protect.get("epsilon") or 0)
+def _epsilon_of(tried: Tried) -> float:
+    return float(tried.changed.setting.protect.get("epsilon") or 0)
 
 
 def _without_epsilon(setting: Setting) -> tuple[tuple[str, str], ...]:
@@ -271,11 +272,11 @@ NOTHING = RangeView(None, None, None)
 
 def view_setting(tested: Tried, number: int, targets: Sequence[Target] = ()) -> SettingView:
     """A setting that was tried; its ledger is another matter."""
-    policy, found, setting = tested.changed.policy, tested.found, tested.changed.setting
-    errors = [figures["error"] for figures in found.columns.values()]
-    ladder = tuple(map(_view_rung, found.linkage))
+    policy, simulated, setting = tested.changed.policy, tested.simulated, tested.changed.setting
+    errors = [figures["error"] for figures in simulated.columns.values()]
+    ladder = tuple(map(_view_rung, simulated.linkage))
     limit = _find_limit(policy, ladder)
-    met = [] if limit is None else [*tell_linkage(policy)]  # what passing the gate tells, which this one does not
+    met = [] if limit is None else [*tell_linkage(policy)]  # what a policy that passes the gate says; this one does not
     return SettingView(
         number=number,
         words=setting.words,
@@ -291,26 +292,26 @@ def view_setting(tested: Tried, number: int, targets: Sequence[Target] = ()) -> 
         covers_table=policy.covers_table,
         not_covered=tuple(words for words in not_covered_words(policy) if words not in met),
         error=predict(np.max(errors, axis=0)),
-        correlation=predict_off(found.correlation),
+        correlation=predict_off(simulated.correlation),
         linkage=ladder[-1].linked if ladder else None,
         linkage_ladder=ladder,
-        suppressed=round_figure(float(found.suppressed[0])),
-        draws=found.draws,
+        suppressed=round_figure(float(simulated.suppressed[0])),
+        draws=simulated.draws,
         ledger=None,
-        columns={name: _view_column(figures) for name, figures in found.columns.items()},
-        meets=count_meeting(targets, found) if targets else None,
+        columns={name: _view_column(figures) for name, figures in simulated.columns.items()},
+        meets=count_meeting(targets, simulated) if targets else None,
         proposal=_propose(policy, ladder),
         linkage_limit=limit,
         linked_at_most=None if policy.swap is None else round_figure(1 / policy.swap.k),
     )
 
 
-def predict(found: Numbers, *, widened: float = WIDER) -> RangeView:
+def predict(figures: Numbers, *, widened: float = WIDER) -> RangeView:
     """The range of one more error like these. `widened`: how many times further the ends are from the
-    middle, for the records of the release are others. Few of different orders of magnitude have a
-    middle alone: nothing can be told of one more.
+    middle, for the records of the release are others. Few of different orders of magnitude have only
+    a middle: they predict nothing of one more.
     """
-    known = found[np.isfinite(found)]
+    known = figures[np.isfinite(figures)]
     if not len(known):
         return NOTHING
     low = middle = high = float(np.median(known))
@@ -321,11 +322,11 @@ def predict(found: Numbers, *, widened: float = WIDER) -> RangeView:
     return RangeView(*(round_figure(end) for end in (min(low, middle), middle, max(high, middle))))
 
 
-def predict_off(found: Numbers, *, widened: float = WIDER) -> RangeView:
+def predict_off(distances: Numbers, *, widened: float = WIDER) -> RangeView:
     """The range of one more distance of a figure from its own: from 0 to where a normal number of the
     same mean square is in 99 of 100 cases, by Student's t.
     """
-    known = found[np.isfinite(found)]
+    known = distances[np.isfinite(distances)]
     if len(known) < 2:
         return NOTHING
     square = float(np.sqrt(np.mean(known**2)))

@@ -70,7 +70,7 @@ def _is_missing(code: str, column: SurveyColumn) -> bool:
 
 
 def _says_none(label: str) -> bool:
-    """Whether a label is of an answer that was not given. One of many words tells of something else besides."""
+    """Whether a label is of an answer that was not given. One of many words says something else, too."""
     return len(label.split()) <= _MOST_WORDS and _NONE_GIVEN.search(label) is not None
 
 
@@ -109,7 +109,7 @@ def _scalar(text: str, longest: int = LONGEST_LABEL) -> str:
 # What is taken for a header goes into the policy, which is no secret. A file that has none would
 # put its first person there. So a CSV must show that its first line is one, or a person who has
 # looked says so. What a Stata, SPSS or SAS file says of its columns and of itself are comments
-# beside them (`proposals`).
+# next to them (`proposals`).
 
 
 _DATUM = re.compile(  # a number, a date, a time, a telephone number, an address of e-mail: none is the name of a column
@@ -128,11 +128,11 @@ def draft_policy(
     *,
     header: bool = False,
     columns: Sequence[str] | None = None,
-    place: Path | None = None,
+    policy_file: Path | None = None,
 ) -> str:
     """The text of a policy for `file`, made of its header and of the labels of a file that has some; nothing is inferred from
     data. `header`: a person has seen that the first line holds names. `columns`: those to work with; the others are dropped.
-    `place`: where the policy will be."""
+    `policy_file`: where the policy will be."""
     source = find_file(file, expected=frozenset())
     if len({look_alike_key(column) for column in source.header}) < len(source.header) or not all(source.header):
         raise SourceError(
@@ -140,7 +140,7 @@ def draft_policy(
             where=str(file),
             remedy="Rename them in the source.",
         )
-    data = [str(place) for place, column in enumerate(source.header, start=1) if _DATUM.fullmatch(column)]
+    data = [str(number) for number, column in enumerate(source.header, start=1) if _DATUM.fullmatch(column)]
     if data:
         raise SourceError(
             f"the first line holds numbers, dates or addresses (field {', '.join(data)}), so it is no header.",
@@ -155,7 +155,7 @@ def draft_policy(
     lines = "\n".join(line for column in chosen for line in _draft_column(column, described))
     rest = ", ".join(_key(column) for column in source.header if column not in chosen)
     about = "\n".join([DRAFT_AUDIENCE, *draft_about(propose_title(survey.label))])
-    return _write(name, _key(_name_source(file, place)), lines, rest, about)
+    return _write(name, _key(_name_source(file, policy_file)), lines, rest, about)
 
 
 def _write(name: str, source: str, lines: str, rest: str, about: str) -> str:
@@ -203,9 +203,10 @@ def _choose(header: Sequence[str], columns: Sequence[str] | None, file: Path) ->
     return [column for column in header if column in wanted]
 
 
-def _name_source(file: Path, place: Path | None) -> str:
-    """The file as the policy names it: from its site on, where both lie in one."""
-    site = place.resolve().parent.parent if place is not None and place.resolve().parent.name == POLICIES else None
+def _name_source(file: Path, policy_file: Path | None) -> str:
+    """The file as the policy names it: relative to its site, where both are in one."""
+    folder = None if policy_file is None else policy_file.resolve().parent
+    site = folder.parent if folder is not None and folder.name == POLICIES else None
     whole = file.resolve()
     return str(whole.relative_to(site)) if site is not None and whole.is_relative_to(site) else str(whole)
 

@@ -1,4 +1,4 @@
-"""A policy's file for a page: what is wrong in it, and where; what it would do, whose it is, and what was approved of it.
+"""A policy's file for the desk: its faults, what it would do, who answers for it, and what was approved of it.
 
 It names only files below its folder. Otherwise whoever writes it could read any file of the site's account, as a list of values.
 """
@@ -73,20 +73,20 @@ def examine_text(site: Site, name: str, text: str) -> Examined:
 
 
 def find_steward(site: Site, name: str, events: Iterable[Event]) -> str:
-    """Who answers for the policy of that name: as its file says, else as the registry has it last; empty where nobody does."""
+    """The steward of the policy of that name: by its file, else by the registry's last version; empty where there is none."""
     try:
         value: Plain = read_yaml(read_file(site, name)).value
     except ReleasePipelineError:
         value = None
-    said = value.get("steward") if isinstance(value, dict) else None
-    if isinstance(said, str) and said:
-        return said
+    steward = value.get("steward") if isinstance(value, dict) else None
+    if isinstance(steward, str) and steward:
+        return steward
     noted = [event.content for event in read_state(events).policies.get(name, ())]
     if not noted:
         return ""
     value = read_yaml(str(noted[-1].get("yaml", ""))).value
-    said = cast("dict[str, Plain]", value).get("steward") if isinstance(value, dict) else None
-    return said if isinstance(said, str) else ""
+    steward = cast("dict[str, Plain]", value).get("steward") if isinstance(value, dict) else None
+    return steward if isinstance(steward, str) else ""
 
 
 def find_since(registry: Registry, trust: Trust | None, name: str, policy: Policy | None) -> Since | None:

@@ -64,21 +64,21 @@ def tabulate(document: Plain) -> Table:
     is_best = _find_best(settings)
     names = document["columns"] if len(document["columns"]) <= MOST_COLUMNS else ()
     parts: dict[str, Callable[[Plain], str]] = {
-        heads["number"]: lambda one: str(one["number"]),
-        heads["setting"]: lambda one: one["words"] + (EXPLORE("mark.own") if one["number"] == 1 else ""),
+        heads["number"]: lambda setting: str(setting["number"]),
+        heads["setting"]: lambda setting: setting["words"] + (EXPLORE("mark.own") if setting["number"] == 1 else ""),
         heads["claims"]: describe_claim,
     }
     for name in names:
-        parts[EXPLORE("column.error", column=name)] = lambda one, name=name: say_range(one["columns"][name]["error"])
+        parts[EXPLORE("column.error", column=name)] = lambda setting, name=name: say_range(setting["columns"][name]["error"])
     if not names:
-        parts[heads["error"]] = lambda one: say_range(one["error"])
-    if any(one["correlation"]["middle"] is not None for one in settings):
-        parts[heads["correlations"]] = lambda one: say_range(one["correlation"])
+        parts[heads["error"]] = lambda setting: say_range(setting["error"])
+    if any(setting["correlation"]["middle"] is not None for setting in settings):
+        parts[heads["correlations"]] = lambda setting: say_range(setting["correlation"])
     parts[heads["linked"]] = describe_linkage
-    parts[heads["after"]] = lambda one: describe_ledger(one["ledger"])
+    parts[heads["after"]] = lambda setting: describe_ledger(setting["ledger"])
     if document["targets"]:
-        parts[heads["meets"]] = lambda one: EXPLORE("cell.meets", meets=one["meets"], draws=one["draws"])
-    rows = tuple(tuple(write(one) for write in parts.values()) for one in settings)
+        parts[heads["meets"]] = lambda setting: EXPLORE("cell.meets", meets=setting["meets"], draws=setting["draws"])
+    rows = tuple(tuple(write(setting) for write in parts.values()) for setting in settings)
     return Table(tuple(parts), rows, tuple(is_best))
 
 
@@ -104,12 +104,12 @@ def describe_exploration(document: Plain, *, every: bool, draw: Draw | None = No
 
 def describe_met(document: Plain) -> Iterator[str]:
     """What meets the targets, by method."""
-    words = {one["number"]: one["words"] for one in document["settings"]}
+    words = {setting["number"]: setting["words"] for setting in document["settings"]}
     targets = " ".join(document["targets"])
-    for one in document["met"]:
-        meets, draws, number = one["meets"], one["draws"], one["number"]
+    for met in document["met"]:
+        meets, draws, number = met["meets"], met["draws"], met["number"]
         if number is None:
-            yield EXPLORE("line.not_met", method=one["method"], targets=targets, meets=meets, draws=draws)
+            yield EXPLORE("line.not_met", method=met["method"], targets=targets, meets=meets, draws=draws)
         else:
             yield EXPLORE("line.met", number=number, words=words[number], targets=targets, meets=meets, draws=draws)
 
@@ -121,17 +121,17 @@ def describe_figures(document: Plain) -> Iterator[str]:
         yield EXPLORE("line.nothing")
         return
     yield EXPLORE("line.errors")
-    if any(one["correlation"]["middle"] is not None for one in settings):
+    if any(setting["correlation"]["middle"] is not None for setting in settings):
         yield EXPLORE("line.correlations")
-    if any(one["linkage_ladder"] for one in settings):
+    if any(setting["linkage_ladder"] for setting in settings):
         yield EXPLORE("line.linked")
-    if any(one.get("linked_at_most") is not None for one in settings):
+    if any(setting.get("linked_at_most") is not None for setting in settings):
         yield EXPLORE("line.swapped")
-    if over := [one for one in settings if one.get("linkage_limit") is not None]:
+    if over := [setting for setting in settings if setting.get("linkage_limit") is not None]:
         limit = percent(Decimal(str(over[0]["linkage_limit"])))
         yield EXPLORE("line.over_gate", settings=_say_numbers(over), limit=limit)
-    for proposal in dict.fromkeys(one["proposal"] for one in settings if one.get("proposal")):
-        proposed = [one for one in settings if one.get("proposal") == proposal]
+    for proposal in dict.fromkeys(setting["proposal"] for setting in settings if setting.get("proposal")):
+        proposed = [setting for setting in settings if setting.get("proposal") == proposal]
         yield EXPLORE("line.proposal", settings=_say_numbers(proposed), proposal=proposal)
 
 
@@ -220,14 +220,14 @@ def _choose(document: Plain, table: Table) -> list[int]:
 def _sum_up(document: Plain) -> Iterator[str]:
     """What was not tried: of a method that was not tried at all what most of its settings would be
     refused for."""
-    tried = {one["method"] for one in document["settings"]}
+    tried = {setting["method"] for setting in document["settings"]}
     reasons: dict[str, Counter[str]] = {}
-    for one in document["refused"]:
-        reasons.setdefault(one["words"].partition(",")[0], Counter())[one["why"]] += 1
+    for refused in document["refused"]:
+        reasons.setdefault(refused["words"].partition(",")[0], Counter())[refused["why"]] += 1
     for method, whys in reasons.items():
         if method not in tried:
             yield EXPLORE("line.method_refused", method=method, why=whys.most_common(1)[0][0])
-    by_ledger = sum(one["by_ledger"] for one in document["refused"])
+    by_ledger = sum(refused["by_ledger"] for refused in document["refused"])
     if by_ledger:
         yield EXPLORE("line.by_ledger", settings=count_of(by_ledger, "setting"))
     if others := len(document["refused"]) - by_ledger:
@@ -241,11 +241,11 @@ def _say_numbers(settings: Sequence[Plain]) -> str:
     '1, 3-5, 9'
     """
     runs: list[list[int]] = []
-    for one in settings:
-        if runs and one["number"] == runs[-1][-1] + 1:
-            runs[-1].append(one["number"])
+    for setting in settings:
+        if runs and setting["number"] == runs[-1][-1] + 1:
+            runs[-1].append(setting["number"])
         else:
-            runs.append([one["number"]])
+            runs.append([setting["number"]])
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
@@ -258,10 +258,10 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """What came out, of a policy with the method `own`."""
+    """What came out, of a policy with this method."""
 
     document: ExploreDocument
-    own: str
+    method: str
 
 
 def explore(file: Path, asked: Asked, *, progress: Progress = lambda _: None) -> Explored:
@@ -284,7 +284,7 @@ def explore(file: Path, asked: Asked, *, progress: Progress = lambda _: None) ->
         hashlib.sha256(f"explored: {policy.policy}".encode()).digest(),  # the same noise each time
         fewest=count_draws(count_sequences(settings)) if targets else FEWEST,
     )
-    results = _try_others(bench, settings, refused, workers=asked.workers, progress=progress)
+    results = _try_others(bench, settings, refused, progress=progress)
     return Explored(_make_document(bench, asked, data, results, targets, site), policy.protect.method)
 
 
@@ -313,10 +313,10 @@ def choose_met(explored: Explored) -> int:
     """The number of the setting that surely meets the targets with the least epsilon, by the
     policy's own method."""
     for one in explored.document.met:
-        if one.method == explored.own and one.number is not None:
+        if one.method == explored.method and one.number is not None:
             return one.number
     raise WrongUsage(
-        f"no setting of {explored.own} that was tried surely meets the targets.",
+        f"no setting of {explored.method} that was tried surely meets the targets.",
         where="--write",
         remedy="Name a setting of another method with --choose, as the list has it, or try larger epsilons.",
     )
@@ -356,12 +356,13 @@ def _refuse(room: HeadroomView | None) -> str:
 
 
 def _try_others(
-    bench: Bench, settings: Sequence[Setting], refused: Sequence[Refused], *, workers: int | None, progress: Progress
+    bench: Bench, settings: Sequence[Setting], refused: Sequence[Refused], *, progress: Progress
 ) -> list[Tried | Refused]:
     """What each setting comes to, in their order; those that are refused already are not tried."""
-    known = {one.setting.words: one for one in refused}
-    tried = iter(try_settings(bench, [one for one in settings if one.words not in known], workers=workers, progress=progress))
-    return [known.get(setting.words) or next(tried) for setting in settings]
+    by_words = {refusal.setting.words: refusal for refusal in refused}
+    open_settings = [setting for setting in settings if setting.words not in by_words]
+    tried = iter(try_settings(bench, open_settings, progress=progress))
+    return [by_words.get(setting.words) or next(tried) for setting in settings]
 
 
 def _make_document(
@@ -373,9 +374,9 @@ def _make_document(
     site: Site | None,
 ) -> ExploreDocument:
     numbered = list(enumerate(results, 1))  # 1 is the policy as it is
-    tested = [(number, one) for number, one in numbered if isinstance(one, Tried)]
-    ledgers = _read_ledgers(site, [one.changed for _, one in tested], bench.rows)
-    views = [view_setting(one, number, targets) for number, one in tested]
+    tested = [(number, result) for number, result in numbered if isinstance(result, Tried)]
+    ledgers = _read_ledgers(site, [result.changed for _, result in tested], bench.rows)
+    views = [view_setting(result, number, targets) for number, result in tested]
     warnings = [*data.warnings]
     if bench.rows > LINKED and any(view.linkage_ladder for view in views):
         warnings.append(f"linkage is of {LINKED:,} among {bench.linked.records.count:,} records of one simulated release")
@@ -384,14 +385,16 @@ def _make_document(
         hash=bench.policy.canonical_hash(),
         population=bench.policy.population,
         on="shape" if asked.shape else "like",
-        on_words=data.words,
+        on_words=data.description,
         rows=bench.rows,
         warnings=tuple(warnings),
         groupings=bench.groupings,
         columns=tuple(bench.policy.noise_columns),
         settings=tuple(replace(view, ledger=ledger) for view, ledger in zip(views, ledgers, strict=True)),
         refused=tuple(
-            RefusedView(number, one.setting.words, one.why, one.by_ledger) for number, one in numbered if isinstance(one, Refused)
+            RefusedView(number, result.setting.words, result.why, result.by_ledger)
+            for number, result in numbered
+            if isinstance(result, Refused)
         ),
         targets=tuple(target.text for target in targets),
         met=tuple(find_met(targets, tested)) if targets else (),

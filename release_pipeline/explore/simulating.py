@@ -123,7 +123,7 @@ class Tried:
     """A setting that was tried: the policy that it makes, and what came of it."""
 
     changed: Changed
-    found: Simulated
+    simulated: Simulated
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +140,11 @@ def try_settings(
     bench: Bench, settings: Sequence[Setting], *, workers: int | None = None, progress: Progress
 ) -> list[Tried | Refused]:
     """What each setting comes to, in their order."""
-    found: dict[int, Tried | Refused] = {}
+    results: dict[int, Tried | Refused] = {}
 
     def note(number: int, result: Tried | Refused) -> None:
-        found[number] = result
-        progress(f"{len(found)} of {len(settings)} settings tried")
+        results[number] = result
+        progress(f"{len(results)} of {len(settings)} settings tried")
 
     count = min(workers or _count_processors(), len(settings))
     if count <= 1 or bench.rows * len(settings) < WORTH_A_PROCESS:
@@ -155,12 +155,12 @@ def try_settings(
             waiting = {pool.submit(_try_here, setting): number for number, setting in enumerate(settings)}
             for future in as_completed(waiting):
                 note(waiting[future], future.result())
-    return [found[number] for number in range(len(settings))]
+    return [results[number] for number in range(len(settings))]
 
 
 def explain(error: ReleasePipelineError) -> str:
-    """What is wrong, in a line, without its place: that is of a file that nobody wrote. Of columns
-    all that is."""
+    """What is wrong, in a line, and for columns everything that is. It has no line of a file, since
+    nobody wrote this policy."""
     faults: Sequence[Fault] = getattr(error, "faults", ())
     if not faults:
         return f"{error.what} {error.remedy}".strip()
@@ -193,12 +193,12 @@ def _try(bench: Bench, setting: Setting) -> Tried | Refused:
         return Refused(setting, explain(error))
     policy = changed.policy
     try:
-        found = simulate(
+        simulated = simulate(
             policy, bench.references_of(policy), secret=bench.secret, draws=bench.draws_of(policy), linked=bench.linked
         )
     except ReleasePipelineError as error:
         return Refused(setting, explain(error))
-    return Refused(setting, found.refusal) if found.refusal else Tried(changed, found)
+    return Refused(setting, simulated.refusal) if simulated.refusal else Tried(changed, simulated)
 
 
 def _count_processors() -> int:

@@ -197,7 +197,7 @@ def view_table(tabulation: Tabulation, *, records: int, by_rho: bool) -> TableVi
         step=step_text(tabulation),
         deep=next((axis.column for axis in tabulation.axes if axis.is_deep), None),
         levels=tuple(
-            LevelView(number, cells, noise.words + behind, words)
+            LevelView(number, cells, noise.name + behind, words)
             for number, cells, noise, words in zip(
                 tabulation.levels, tabulation.shape.cells, tabulation.noise, describe_levels(tabulation), strict=True
             )

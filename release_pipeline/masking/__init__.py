@@ -2,9 +2,7 @@
 and of random parts. `find_strategy` gives that of a policy."""
 
 from collections.abc import Callable
-from typing import Any
 
-from release_pipeline.errors import InvalidArgument
 from release_pipeline.masking.by_value import COUNTS, ByValueStrategy
 from release_pipeline.masking.centroids import CentroidStrategy
 from release_pipeline.masking.classes import ClassStrategy
@@ -36,33 +34,24 @@ __all__ = [
 ]
 
 
-def _refuse_parts(policy: Policy, _strategy: Any) -> Strategy:
-    """Rules refuse such a policy."""
-    raise InvalidArgument(f"{policy.protect.method} works on all records together.", where="partitions")
-
-
-def _by_column(policy: Policy) -> ColumnStrategy:
-    return (RecordStrategy if policy.protect.k is None else ColumnStrategy)(policy)
-
-
-_STRATEGIES: dict[Family, tuple[Callable[[Policy], Any], Callable[[Policy, Any], Strategy]]] = {
-    "columns": (_by_column, PartitionedStrategy),
-    "by-value": (ByValueStrategy, PartitionedStrategy),
-    "whole-table": (WholeTableStrategy, _refuse_parts),
-    "vectors": (VectorStrategy, PartitionedStrategy),
-    "mdav": (MdavStrategy, PartitionedStrategy),
-    "classes": (ClassStrategy, PartitionedClassStrategy),
-}  # of all records, and of random parts of them
+_BY_CENTROIDS: dict[Family, Callable[[Policy], CentroidStrategy]] = {
+    "columns": lambda policy: (RecordStrategy if policy.protect.k is None else ColumnStrategy)(policy),
+    "by-value": ByValueStrategy,
+    "vectors": VectorStrategy,
+    "mdav": MdavStrategy,
+}
 
 
 def find_strategy(policy: Policy, *, earlier: IntArray | None = None, counting: Counting | None = None) -> Strategy:
     """The strategy of the policy's method, by its family. `earlier`: where values are swapped, the block of each record in an
     earlier release, below 0 where there was none. `counting`: how methods that count have the records counted; without it they
     are read into memory."""
-    of_all, of_parts = _STRATEGIES[policy.method.family]
-    strategy: Strategy = of_all(policy)
-    if isinstance(strategy, WholeTableStrategy):
+    family = policy.method.family
+    if family == "whole-table":
         return WholeTableStrategy(policy, counting)
-    if policy.swap is not None and isinstance(strategy, CentroidStrategy):
-        strategy = SwapStrategy(policy, strategy, earlier)
-    return strategy if policy.parts == 1 else of_parts(policy, strategy)
+    if family == "classes":
+        return ClassStrategy(policy) if policy.parts == 1 else PartitionedClassStrategy(policy)
+    strategy = _BY_CENTROIDS[family](policy)
+    if policy.swap is not None:  # never of parts, says a rule
+        return SwapStrategy(policy, strategy, earlier)
+    return strategy if policy.parts == 1 else PartitionedStrategy(policy, strategy)

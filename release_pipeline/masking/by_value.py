@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from release_pipeline.audit.columns import list_points, summarise_shapes
-from release_pipeline.audit.subgroups import Served, expect_served, is_limited, read_served
+from release_pipeline.audit.subgroups import Served, expect_served, is_limited
 from release_pipeline.masking.centroids import CentroidStrategy
 from release_pipeline.masking.microaggregate import count_rounds, expect_ranks
 from release_pipeline.masking.strategy import OF_COLUMN, Contexts, Figures, Grouped, Numbers, Progress
@@ -40,35 +40,22 @@ class ByValueStrategy(CentroidStrategy):
     makes: ClassVar[tuple[str, ...]] = ("membership",)
     measures: ClassVar[tuple[str, ...]] = (COUNTS,)
 
-    def cluster_column(self, name: str) -> str:
-        """Each noise column has ranks of its own."""
-        return name
-
-    def expect_columns(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
-        """Simulated, with the same data and method always alike, so that nobody tries until a gate passes."""
-        expected: Figures = {}
-        served = read_served(self.policy, read)
-        for name in self.policy.noise_columns:
-            progress(f"expecting the error of {name}")
-            expected[name] = self._expect_column(name, read, secret, served)
-        return expected
-
-    def _expect_column(self, name: str, read: Read, secret: bytes, served: Served) -> dict[str, Any]:
+    def expect_column(self, name: str, read: Read, secret: bytes, served: Served) -> dict[str, Any]:
         declared, counted = self._declare(name), self._tally(name, read)
         records, high = len(counted), float(declared.grid.hi)
         column = Tally(declared.coded.values_of(counted.entries), counted.ends)
         stream = noise_stream(secret, name, "simulated counts")
         rounds = range(count_rounds(records // declared.k))
         simulated = [declared.release(declared.measure(counted.count_within, records, stream), records) for _ in rounds]
-        found = expect_ranks(column, simulated, high).to_json()
-        found |= summarise_shapes(column, simulated, list_points(self.policy.noise_columns[name])).to_json()
+        figures = expect_ranks(column, simulated, high).to_json()
+        figures |= summarise_shapes(column, simulated, list_points(self.policy.noise_columns[name])).to_json()
         if not is_limited(name, self.policy):
-            return found
+            return figures
         units = self._units(name, read)
         start = cut_ranks(records, declared.k)[0]
         valued = (_blank(released.at(start), high) for released in simulated)
         numbers = _blank(declared.coded.values_of(units), high)
-        return found | expect_served(name, self.policy, valued, numbers, rank_records(units, declared.k)[1], served)
+        return figures | expect_served(name, self.policy, valued, numbers, rank_records(units, declared.k)[1], served)
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
         """Who is in which group of k ranks, ties in an order that only the secret knows."""
@@ -118,15 +105,15 @@ def _blank(values: Numbers, high: float) -> Numbers:
 def counts_table(name: str, stages: Sequence[Stage]) -> pa.Table:
     """The noisy counts of one column, a row per cell: its first and its last grid unit."""
 
-    def rows(stage: int, one: Stage) -> dict[str, Any]:
-        count = len(one.counts)
+    def rows(stage: int, counted: Stage) -> dict[str, Any]:
+        count = len(counted.counts)
         return {
             OF_COLUMN: pa.repeat(name, count),
             "stage": pa.array(np.full(count, stage, dtype=np.int64)),
-            "first": pa.array(one.edges[:-1]),
-            "last": pa.array(one.edges[1:] - 1),
-            "count": pa.array(one.counts),
-            "noise": pa.repeat(name_noise(one.noise), count),
+            "first": pa.array(counted.edges[:-1]),
+            "last": pa.array(counted.edges[1:] - 1),
+            "count": pa.array(counted.counts),
+            "noise": pa.repeat(name_noise(counted.noise), count),
         }
 
     return pa.concat_tables([pa.table(rows(number, one)) for number, one in enumerate(stages, 1)])
@@ -135,12 +122,10 @@ def counts_table(name: str, stages: Sequence[Stage]) -> pa.Table:
 def read_stages(counts: pa.Table, name: str) -> list[Stage]:
     """The stages of a column, as `counts_table` had them."""
     mine = counts.filter(_compute.equal(counts.column(OF_COLUMN), name))
-    return list(_split(mine))
-
-
-def _split(mine: pa.Table) -> Iterator[Stage]:
+    stages: list[Stage] = []
     number = mine.column("stage").to_numpy()
     for stage in range(1, int(number.max(initial=0)) + 1):
         rows = mine.filter(pa.array(number == stage))
         edges = np.append(rows.column("first").to_numpy(), rows.column("last").to_numpy()[-1] + 1)
-        yield Stage(edges, rows.column("count").to_numpy(), read_noise(rows.column("noise")[0].as_py()))
+        stages.append(Stage(edges, rows.column("count").to_numpy(), read_noise(rows.column("noise")[0].as_py())))
+    return stages

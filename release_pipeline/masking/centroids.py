@@ -14,6 +14,7 @@ import pyarrow as pa
 from release_pipeline.audit.audit import Streams, audit_table
 from release_pipeline.audit.compared import Compared
 from release_pipeline.audit.gates import Gate, Groups
+from release_pipeline.audit.subgroups import Served, read_served
 from release_pipeline.masking.strategy import (
     OF_COLUMN,
     RECORD,
@@ -21,13 +22,10 @@ from release_pipeline.masking.strategy import (
     Contexts,
     Figures,
     Grouped,
-    Ints,
     Numbers,
     Progress,
     Suppressed,
     describe_scales,
-    merge_evidence,
-    merge_expected,
 )
 from release_pipeline.mechanisms.basis.figures import percent
 from release_pipeline.mechanisms.columns.methods import Statistics, add_noise, find_public_scale, find_variance
@@ -35,7 +33,6 @@ from release_pipeline.mechanisms.noise import Context, noise_stream, shuffled_po
 from release_pipeline.policy import Policy
 from release_pipeline.policy.file.published import may_be_blanked
 from release_pipeline.policy.file.sections import Suppress
-from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.rows.columns import AnyTable, ColumnTable, Read
 from release_pipeline.rows.suppress import suppress_table
 
@@ -63,36 +60,32 @@ class CentroidStrategy:
     makes: ClassVar[tuple[str, ...]] = ("membership", "statistics")
     measures: ClassVar[tuple[str, ...]] = ()
 
-    @abstractmethod
     def cluster_column(self, name: str) -> str:
-        """The column of `membership` that says in which cluster of a noise column a record is."""
+        """The column of `membership` that says in which cluster of a noise column a record is: each has clusters of its own."""
+        return name
 
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
         """What `expect_columns` does, and what will be suppressed."""
         expected = self.expect_columns(read, secret=secret, progress=progress)
         return expected | self.forecast_suppression(read)
 
-    @abstractmethod
     def expect_columns(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
-        """Simulated, with the same data and method always alike, so that nobody tries until a gate passes."""
+        """The figures of each noise column, simulated; the same data and method always give the same, so that trying again
+        until a gate passes is no use."""
+        expected: Figures = {}
+        served = read_served(self.policy, read)
+        for name in self.policy.noise_columns:
+            progress(f"expecting the error of {name}")
+            expected[name] = self.expect_column(name, read, secret, served)
+        return expected
+
+    @abstractmethod
+    def expect_column(self, name: str, read: Read, secret: bytes, served: Served) -> dict[str, Any]:
+        """The figures of one noise column."""
 
     @abstractmethod
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
         """`membership` and `statistics`."""
-
-    def merge_expected(self, of_parts: Sequence[Figures], records: Sequence[Ints], read: Read) -> Figures:
-        """What to expect of all records, by what to expect of random parts of them."""
-
-        def numbers(name: str) -> Numbers:
-            column, found = self.policy.noise_columns[name], read("records", [name]).column(name).to_numpy()
-            numbers = column.exact_grid.snap(found)
-            return np.where(column.find_reasons(found) < 0, numbers, np.nan) if column.reasons else numbers
-
-        return merge_expected(of_parts, records, numbers)
-
-    def merge_evidence(self, of_parts: Sequence[Figures]) -> Figures:
-        """The evidence of all records, by that of random parts of them."""
-        return merge_evidence(of_parts)
 
     def judge(self, expected: Figures) -> list[Gate]:
         """The limit on suppression, where it is known what will be suppressed."""
@@ -105,8 +98,8 @@ class CentroidStrategy:
         return gates
 
     def forecast_suppression(self, read: Read) -> Figures:
-        """The share of records in small groups, where all that makes groups is kept: it depends on no noise, so that nobody needs
-        to be charged to know it."""
+        """The share of records in small groups, where all that makes groups is kept: it depends on no noise, so that it is known
+        before budget is spent."""
         quasi = self.policy.released_quasi
         if not isinstance(self.policy.suppress, Suppress) or any(name not in self.policy.kept_columns for name in quasi):
             return {}
@@ -116,7 +109,7 @@ class CentroidStrategy:
         return {SUPPRESSION: {"share": done.share} | ({} if done.table.num_rows else {"left": 0})}
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
-        """Nothing beside the values that are released."""
+        """Nothing but the values that are released."""
         return {}
 
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> ColumnTable:
@@ -127,7 +120,7 @@ class CentroidStrategy:
         def make(name: str) -> Any:
             if name == RECORD:
                 return pa.array(order)
-            if isinstance(columns[name], NoiseColumn):
+            if name in self.policy.noise_columns:
                 progress(f"masking {name}")
                 masked = self.mask_column(name, read, secret=secret, context=(*context, name))
                 return pa.array(masked[order])
@@ -170,8 +163,8 @@ class CentroidStrategy:
         return Suppressed(done.table, done.cells, done.dropped, done.share, done.anonymity, refusal)
 
     def compare(self, read: Read, released: AnyTable) -> Compared:
-        """A released table next to its records. Of quasi-identifiers that are replaced by centroids nobody has a list of
-        others."""
+        """A released table next to its records. No attacker has another list of quasi-identifiers that are replaced by
+        centroids."""
         quasi, kept = self.policy.released_quasi, self.policy.kept_columns
         is_kept = all(name in kept for name in quasi)
         everybody = _read_columns(read, quasi) if quasi and is_kept else released
@@ -185,7 +178,7 @@ class CentroidStrategy:
         return audit_table(self.compare(read, released), groups=groups, streams=streams, progress=progress)
 
     def _stored(self, name: str, mine: pa.Table, cluster: npt.NDArray[np.intp]) -> Statistics:
-        """The statistics of one column as `group` made them: a retry must not calibrate anew (methods.md section 2)."""
+        """The statistics of one column as `group` made them: a retry must not calibrate again (methods.md section 2)."""
         column, scale = self.policy.noise_columns[name], mine.column("scale").to_numpy()
         grid = column.exact_grid
         return Statistics(

@@ -28,7 +28,6 @@ from release_pipeline.masking.strategy import (
     Progress,
     Suppressed,
     describe_scales,
-    membership_column,
 )
 from release_pipeline.mechanisms import Epsilon
 from release_pipeline.mechanisms.accounting.sensitivity import scales_for
@@ -51,12 +50,11 @@ from release_pipeline.mechanisms.risk.standing_out import confidence_widths, fin
 from release_pipeline.policy import Policy
 from release_pipeline.policy.file.options import KEpsilonOptions
 from release_pipeline.policy.file.sections import SuppressClasses
-from release_pipeline.policy.kinds import GeneraliseColumn, NoiseColumn
 from release_pipeline.rows.columns import AnyTable, ColumnTable, Read, filter_rows, load_table
 from release_pipeline.rows.suppress import combine_cells, find_smallest
 
 FORECASTS = 3
-IN_VAULT = ", and may not be (the figures are in the vault). The release is charged; another try is a revision, charged anew."
+IN_VAULT = ", and may not be (the figures are in the vault). The release is charged; another try is a revision, charged again."
 _compute: Any = pyarrow.compute  # its functions are made at run time
 Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.float64]
@@ -84,7 +82,7 @@ class ClassStrategy:
         return self.expect_of(classes, read, secret=secret)
 
     def expect_of(self, classes: Classes, read: Read, *, secret: bytes) -> Figures:
-        """The same, of classes that are made."""
+        """The figures of noise columns and of suppression, for these classes."""
         expected: Figures = {}
         groups, names = self._declared_groups(classes, read)
         for name in self.policy.noise_columns:
@@ -98,21 +96,21 @@ class ClassStrategy:
         q, step, width = self._units(name, read), float(column.grid), column.exact_grid.width
         numbers = column.exact_grid.values_of(q)
         scale = class_scales(q, group, self.policy.column_epsilon[name])
-        kept, variance = int(np.count_nonzero(group >= 0)), variance_of(numbers)
+        in_classes, variance = int(np.count_nonzero(group >= 0)), variance_of(numbers)
         squares = expect_square(q, group, scale, width) * (step * step)
-        square = _divide(float(np.sum(squares)), kept)
+        square = _divide(float(np.sum(squares)), in_classes)
         relative, count = expect_relative_errors(numbers, group, scale, step)
         magnitude = take_of_class(expect_magnitude(scale), group)
-        found: dict[str, Any] = {
+        figures: dict[str, Any] = {
             "error": square / variance if variance > 0 else 0.0,
             "relative_error": _or_none(_mean_of_classes(relative, count)),
-            "relative_error_left_out": kept - int(count.sum()),
-            "mean_noise": _divide(float(np.sum(magnitude)), kept) * step,
+            "relative_error_left_out": in_classes - int(count.sum()),
+            "mean_noise": _divide(float(np.sum(magnitude)), in_classes) * step,
             **self._needed(name, numbers, q, group),
         }
         if not names:
-            return found
-        return found | summarise_groups(errors_of_groups(squares, variance, groups, names))
+            return figures
+        return figures | summarise_groups(errors_of_groups(squares, variance, groups, names))
 
     def _declared_groups(self, classes: Classes, read: Read) -> tuple[list[Ints], list[tuple[str, tuple[str, ...]]]]:
         """The group of each record that has a class in each column of groups, and the labels: of a generalised column those that
@@ -168,7 +166,7 @@ class ClassStrategy:
         return self.group_of(classes, read)
 
     def group_of(self, classes: Classes, read: Read) -> Grouped:
-        """The same, of classes that are made."""
+        """The tables, evidence and facts of these classes."""
         sizes = class_sizes(classes.group)
         evidence: Figures = {name: dict(noted) for name, noted in classes.noted.items()}
         parts: list[pa.Table] = []
@@ -182,37 +180,37 @@ class ClassStrategy:
                 "classes_without_noise": int(np.count_nonzero(scale == 0)),
                 **describe_scales(scale, float(column.grid)),
             }
-        membership = pa.table({CLASS: membership_column(classes.group, len(sizes))})
+        membership = pa.table({CLASS: pa.array(classes.group.astype(np.int32))})
         labels = pa.table({name: pa.array(labels, pa.string()) for name, labels in classes.labels.items()})
         return Grouped(
             {"membership": membership, "statistics": pa.concat_tables(parts), "labels": labels}, evidence, self.facts_of(classes)
         )
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
-        """Nothing beside the values that are released."""
+        """Nothing but the values that are released."""
         return {}
 
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> ColumnTable:
         """Each record of a class with the labels of its class and noise on its own numbers."""
         group = self._groups(read)
         shuffled = shuffled_positions(len(group), noise_stream(secret, *context, "shuffle"))
-        own = shuffled[group[shuffled] >= 0]
-        classes, labels, columns = group[own], read("labels", None), self.policy.released_columns
+        records = shuffled[group[shuffled] >= 0]
+        classes, labels = group[records], read("labels", None)
 
         def make_column(name: str) -> Any:
             if name in (RECORD, CLASS):
-                return pa.array(own if name == RECORD else classes)
-            column = columns[name]
-            if isinstance(column, NoiseColumn):
+                return pa.array(records if name == RECORD else classes)
+            if name in self.policy.noise_columns:
                 progress(f"masking {name}")
-                units, scale, grid = self._units(name, read), self._scale(read, name), column.exact_grid
+                grid = self.policy.noise_columns[name].exact_grid
+                units, scale = self._units(name, read), self._scale(read, name)
                 noisy = add_class_noise(units, group, scale, grid, secret=secret, context=(*context, name))
-                return pa.array(grid.values_of(noisy[own]))
-            if isinstance(column, GeneraliseColumn):
+                return pa.array(grid.values_of(noisy[records]))
+            if name in self.policy.generalised_columns:
                 return labels.column(name).take(pa.array(classes))
-            return read("records", [name]).column(0).take(pa.array(own))
+            return read("records", [name]).column(0).take(pa.array(records))
 
-        return ColumnTable((RECORD, CLASS, *columns), len(own), make_column)
+        return ColumnTable((RECORD, CLASS, *self.policy.released_columns), len(records), make_column)
 
     def suppress(self, read: Read, masked: AnyTable) -> Suppressed:
         """Without the records that stand out in their class with the policy's confidence, and without classes that are too small
@@ -261,11 +259,11 @@ class ClassStrategy:
         if not self.policy.cut_columns or not cut.num_rows:
             return cut
         table = load_table(cut)
-        own, classes = table.column(RECORD).to_numpy(), table.column(CLASS).to_numpy()
+        records, classes = table.column(RECORD).to_numpy(), table.column(CLASS).to_numpy()
         before: dict[str, list[str]] = read("labels", None).to_pydict()
         after = {name: list(labels) for name, labels in before.items()}
         for name, spec in self.policy.cut_columns.items():
-            units = spec.exact_grid.quantise(read("records", [name]).column(name).to_numpy()[own])
+            units = spec.exact_grid.quantise(read("records", [name]).column(name).to_numpy()[records])
             after[name][: int(classes.max()) + 1] = label_ranges(spec, units, classes)
         _keep_apart(np.unique(classes).tolist(), before, after)
         for name in self.policy.cut_columns:
@@ -352,14 +350,14 @@ def _keep_apart(classes: Sequence[int], before: dict[str, list[str]], after: dic
     given_back: set[int] = set()
     while True:
         held: dict[tuple[str, ...], list[int]] = {}
-        for place in classes:
-            held.setdefault(tuple(labels[place] for labels in after.values()), []).append(place)
-        equal = {place for places in held.values() if len(places) > 1 for place in places} - given_back
+        for number in classes:
+            held.setdefault(tuple(labels[number] for labels in after.values()), []).append(number)
+        equal = {number for places in held.values() if len(places) > 1 for number in places} - given_back
         if not equal:
             return
         for name, labels in after.items():
-            for place in equal:
-                labels[place] = before[name][place]
+            for number in equal:
+                labels[number] = before[name][number]
         given_back |= equal
 
 

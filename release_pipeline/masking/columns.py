@@ -1,4 +1,4 @@
-"""Column by column: each noise column has rank clusters and noise of its own; small groups of kept columns are suppressed."""
+"""Column by column: each noise column has separate rank clusters and noise; small groups of kept columns are suppressed."""
 
 from __future__ import annotations
 
@@ -25,20 +25,7 @@ from release_pipeline.rows.counted import tally_column
 class ColumnStrategy(CentroidStrategy):
     """dp-um, idp-ls, idp-cbls."""
 
-    def cluster_column(self, name: str) -> str:
-        """Each noise column has clusters of its own."""
-        return name
-
-    def expect_columns(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
-        """Simulated, with the same data and method always alike, so that nobody tries until a gate passes."""
-        expected: Figures = {}
-        served = read_served(self.policy, read)
-        for name in self.policy.noise_columns:
-            progress(f"expecting the error of {name}")
-            expected[name] = self._expect_column(name, read, secret, served)
-        return expected
-
-    def _expect_column(self, name: str, read: Read, secret: bytes, served: Served) -> dict[str, Any]:
+    def expect_column(self, name: str, read: Read, secret: bytes, served: Served) -> dict[str, Any]:
         counted, limited = tally_column(name, self.policy.noise_columns[name], read), is_limited(name, self.policy)
         values = self._read_numbers(name, read) if limited or self.policy.protect.k is None else counted
         exact = microaggregate(self.policy, name, values, secret=secret, context=())
@@ -49,12 +36,12 @@ class ColumnStrategy(CentroidStrategy):
             deviations = Deviations.of_ranks(column, exact.size)
         how: dict[str, Any] = {"secret": secret, "clamp": self.policy.clamps}
         error, shape = expect_column(exact, column, deviations, context=(name,), **how)
-        found: dict[str, Any] = error.to_json() | shape.to_json()
+        figures: dict[str, Any] = error.to_json() | shape.to_json()
         if not limited:
-            return found
+            return figures
         simulated = simulate_noise(exact, ROUNDS, context=(name, "served"), **how)
         seen = exact.grid.snap(self._read_numbers(name, read))
-        return found | expect_served(name, self.policy, simulated, seen, exact.cluster, served)
+        return figures | expect_served(name, self.policy, simulated, seen, exact.cluster, served)
 
     def _read_numbers(self, name: str, read: Read) -> Numbers:
         return read("records", [name]).column(name).to_numpy()
@@ -75,7 +62,7 @@ class ColumnStrategy(CentroidStrategy):
 
 @dataclass(frozen=True, slots=True)
 class RecordStrategy(ColumnStrategy):
-    """laplace: every record is a cluster of its own, whose sum is its value on the grid, and all scales are the same function of
+    """laplace: every record is a separate cluster, whose sum is its value on the grid, and all scales are the same function of
     declared facts. So no table of clusters is stored: `mask` finds in the records what `group` found, on every machine."""
 
     makes: ClassVar[tuple[str, ...]] = ()
@@ -89,7 +76,7 @@ class RecordStrategy(ColumnStrategy):
         return Grouped({}, evidence)
 
     def spell_out(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
-        """The tables of the clusters all the same, as other methods store them: for who looks at the method from outside."""
+        """The tables of the clusters, as other methods store them: for attacks that look at the method from outside."""
         return ColumnStrategy.group(self, read, secret=secret, context=context, progress=progress).tables
 
     def count_records(self, read: Read) -> int:
@@ -116,7 +103,7 @@ class VectorStrategy(CentroidStrategy):
         return CLUSTER
 
     def expect_columns(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
-        """Simulated, with the same data and method always alike, so that nobody tries until a gate passes."""
+        """The figures of all noise columns, simulated; the same data and method always give the same."""
         progress("expecting the errors")
         return self._expect(self._cluster(read, secret=secret, context=(), progress=progress), read, secret)
 

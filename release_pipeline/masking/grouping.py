@@ -49,7 +49,7 @@ class _Coded:
 
 
 def make_classes(policy: Policy, protect: KEpsilonOptions, read: Read, progress: Progress) -> Classes:
-    """The classes of these records: a function of the records alone."""
+    """The classes of these records: a function of the records only."""
     coded = {name: _encode(protect, read, name, column) for name, column in policy.generalised_columns.items()}
     progress(f"grouping by {', '.join(coded)}")
     try:
@@ -87,7 +87,7 @@ def _search(
     rows = combine([column.codes for column in coded.values()])
     codes = rows.codes.astype(np.int64)
     share = Fraction(rule.grouping_at_most) if isinstance(rule, SuppressClasses) else Fraction(0)
-    found = search_lattice(
+    best = search_lattice(
         codes,
         [column.hierarchy for column in coded.values() if column.hierarchy is not None],
         protect.k,
@@ -96,23 +96,23 @@ def _search(
         counts=rows.counts,
         progress=progress,
     )
-    first = _first_of_each(found.group)
+    first = _first_of_each(best.group)
     labels, noted = dict[str, list[str]](), Figures()
-    for place, ((name, column), level) in enumerate(zip(coded.items(), found.levels, strict=True)):
+    for place, ((name, column), level) in enumerate(zip(coded.items(), best.levels, strict=True)):
         assert column.hierarchy is not None  # noqa: S101  for the type checker
         names = column.hierarchy.labels[level]
         labels[name] = [names[label] for label in column.hierarchy.codes[level, codes[first, place]].tolist()]
         noted[name] = {"level": level, "levels": column.hierarchy.levels}
-    return Classes(found.group[rows.of_record], labels, noted)
+    return Classes(best.group[rows.of_record], labels, noted)
 
 
 def _cut(protect: KEpsilonOptions, coded: dict[str, _Coded]) -> Classes:
     codes = np.stack([column.codes.astype(np.int64) for column in coded.values()], axis=1)
-    hierarchies = {place: column.hierarchy for place, column in enumerate(coded.values()) if column.hierarchy is not None}
+    hierarchies = {index: column.hierarchy for index, column in enumerate(coded.values()) if column.hierarchy is not None}
     group, reached = cut_classes(codes, protect.k, hierarchies=hierarchies)
     first = _first_of_each(group)
     labels, noted = dict[str, list[str]](), Figures()
-    for place, (name, column) in enumerate(coded.items()):
+    for index, (name, column) in enumerate(coded.items()):
         spec = column.spec.hierarchy
         if column.hierarchy is None:
             assert isinstance(spec, Intervals)  # noqa: S101  for the type checker
@@ -120,7 +120,7 @@ def _cut(protect: KEpsilonOptions, coded: dict[str, _Coded]) -> Classes:
             labels[name] = label_ranges(spec, units, group)
             noted[name] = {"mean_width": float(np.mean(class_diameters(units, group)[group])) * float(spec.grid)}
             continue
-        levels, names = reached[:, place], column.hierarchy.labels
+        levels, names = reached[:, index], column.hierarchy.labels
         codes_there = column.hierarchy.codes[levels, column.codes[first]]
         labels[name] = [names[level][code] for level, code in zip(levels.tolist(), codes_there.tolist(), strict=True)]
         noted[name] = {"mean_level": float(np.mean(levels[group])), "levels": column.hierarchy.levels}
@@ -173,7 +173,7 @@ def _encode_coded(numbers: npt.NDArray[np.float64], spec: Intervals, column: Gen
 
 
 def measure_loss(policy: Policy, protect: KEpsilonOptions, read: Read, group: Ints) -> dict[str, float]:
-    """Of each generalised column, the share of its occurring values that a record's label stands for, beside its own: 0 where
+    """Of each generalised column, the share of its occurring values that a record's label stands for besides its own: 0 where
     nothing was generalised, 1 where everything became one (the normalised certainty penalty)."""
     lost: dict[str, float] = {}
     labels = read("labels", None)

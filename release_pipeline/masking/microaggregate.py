@@ -81,7 +81,7 @@ def microaggregate_together(
     spec, columns = policy.vectors, policy.noise_columns
     assert spec is not None  # noqa: S101  for the type checker
     grids = [column.exact_grid for column in columns.values()]
-    found = compute_vectors(
+    statistics = compute_vectors(
         quantise_columns(map(numbers, columns), grids),
         grids=grids,
         spec=spec,
@@ -89,7 +89,7 @@ def microaggregate_together(
         context=context,
         progress=progress,
     )
-    return dict(zip(columns, found, strict=True))
+    return dict(zip(columns, statistics, strict=True))
 
 
 def count_rounds(values: int) -> int:
@@ -126,7 +126,7 @@ def expect_column(
     of the values as the method sees them.
 
     It is the error of the method: against the values as it sees them, in the domain and on the grid, and over their variance.
-    What moving them there took is told apart (`utility.measure_clamping`): a few records far outside would hide the method's
+    `utility.measure_clamping` measures what moving them there took: a few records far outside would hide the method's
     error otherwise.
 
     Both are means over simulated noise, drawn from streams of its own: a gate on them does not look at the noise that is released
@@ -203,11 +203,11 @@ def summarise_found(errors: Sequence[float]) -> ExpectedError:
     return ExpectedError(float(np.mean(found)), *predict_range(found))
 
 
-def predict_range(found: npt.NDArray[np.float64]) -> tuple[float | None, float | None]:
+def predict_range(errors: npt.NDArray[np.float64]) -> tuple[float | None, float | None]:
     """Where one more of these figures should be, in 99 of 100 cases."""
-    rounds = len(found)
+    rounds = len(errors)
     if rounds == 1:
         return None, None
-    if rounds == ROUNDS or (found <= 0).any():
-        return float(found.min()), float(found.max())
-    return predict(found, positive=True)
+    if rounds == ROUNDS or (errors <= 0).any():
+        return float(errors.min()), float(errors.max())
+    return predict(errors, positive=True)

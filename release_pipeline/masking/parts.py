@@ -9,18 +9,24 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from release_pipeline.audit.audit import Streams
-from release_pipeline.audit.compared import Compared
-from release_pipeline.audit.gates import Gate, Groups
 from release_pipeline.masking.centroids import CentroidStrategy
 from release_pipeline.masking.classes import ClassStrategy
 from release_pipeline.masking.grouping import Classes, Ints, make_classes, unite_classes
-from release_pipeline.masking.strategy import RECORD, Contexts, Figures, Grouped, Progress, Suppressed
+from release_pipeline.masking.strategy import (
+    RECORD,
+    Contexts,
+    Figures,
+    Grouped,
+    Numbers,
+    Progress,
+    merge_evidence,
+    merge_expected,
+)
 from release_pipeline.mechanisms.clusters.rank import draw_parts
 from release_pipeline.mechanisms.noise import noise_stream, shuffled_positions
 from release_pipeline.policy import Policy
 from release_pipeline.policy.values.scalars import OURS
-from release_pipeline.rows.columns import AnyTable, Read, load_table, needed_for, select_cells
+from release_pipeline.rows.columns import Read, load_table, needed_for, select_cells
 
 PART = f"{OURS}_part"  # the part of a record; never released
 
@@ -46,92 +52,63 @@ def _state_common(policy: Policy, of_parts: Sequence[Mapping[str, Any]]) -> dict
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionedClassStrategy:
+class PartitionedClassStrategy(ClassStrategy):
     """(k,epsilon)-anonymity of random parts: each part is grouped on its own, and classes with equal labels are one class.
 
-    Who reads the release sees labels and no parts, so any two records with the same labels must be hard to tell apart: noise is
+    A reader of the release sees labels and no parts, so any two records with the same labels must be hard to tell apart: noise is
     as large as the numbers of a label are far apart over all parts, and whom suppression drops is decided over all of them. From
     the classes on everything is as without parts.
     """
 
-    policy: Policy
-    strategy: ClassStrategy
-    suppression_reads: ClassVar[tuple[str, ...]] = ClassStrategy.suppression_reads
     makes: ClassVar[tuple[str, ...]] = (*ClassStrategy.makes, "parts")
 
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
-        """As the method does, of random parts like those of the release, and not those themselves."""
+        """As without parts, of random parts like those of the release, and not those themselves."""
         cached = _Cache(read)
         of_parts, rows = self._group_each(_draw_expected(self.policy, _count(self.policy, read), secret), cached, progress)
-        return self.strategy.expect_of(unite_classes(of_parts, rows), cached.read, secret=secret)
-
-    def judge(self, expected: Figures) -> list[Gate]:
-        """As the method does."""
-        return self.strategy.judge(expected)
+        return self.expect_of(unite_classes(of_parts, rows), cached.read, secret=secret)
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
         """The tables of the method, and `parts`."""
         parts = _draw(self.policy, _count(self.policy, read), secret, context)
         cached = _Cache(read)
         of_parts, rows = self._group_each(parts, cached, progress)
-        made = self.strategy.group_of(unite_classes(of_parts, rows), cached.read)
+        made = self.group_of(unite_classes(of_parts, rows), cached.read)
         tables = {**made.tables, "parts": pa.table({PART: pa.array(parts)})}
         evidence = {name: {"parts": len(rows), **figures} for name, figures in made.evidence.items()}
-        facts = _state_common(self.policy, [self.strategy.facts_of(classes) for classes in of_parts])
+        facts = _state_common(self.policy, [self.facts_of(classes) for classes in of_parts])
         return Grouped(tables, evidence, facts)
-
-    def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
-        """Nothing beside the values that are released."""
-        return {}
-
-    def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
-        """The masked records of all parts in one random order: it shows no part."""
-        return load_table(self.strategy.mask(read, secret=secret, context=context, progress=progress))
-
-    def suppress(self, read: Read, masked: AnyTable) -> Suppressed:
-        """As the method does, over all parts."""
-        return self.strategy.suppress(read, masked)
-
-    def compare(self, read: Read, released: AnyTable) -> Compared:
-        """As the method does."""
-        return self.strategy.compare(read, released)
-
-    def audit(
-        self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
-    ) -> dict[str, Any]:
-        """As the method does."""
-        return self.strategy.audit(read, released, groups=groups, streams=streams, progress=progress)
 
     def _group_each(self, parts: Ints, cached: _Cache, progress: Progress) -> tuple[list[Classes], list[Ints]]:
         """The classes of each part, and which records it has."""
-        found: list[Classes] = []
+        of_parts: list[Classes] = []
         everybody = _rows_of(parts)
         for number, rows in enumerate(everybody):
             progress(f"part {number + 1} of {len(everybody)}")
-            found.append(make_classes(self.policy, self.strategy.protect, cached.within(rows, {}), progress))
-        return found, everybody
+            of_parts.append(make_classes(self.policy, self.protect, cached.within(rows, {}), progress))
+        return of_parts, everybody
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionedStrategy:
+class PartitionedStrategy(CentroidStrategy):
     """The strategy of a method of clusters, or one that counts by value, followed once for each part with streams of its own. The
-    tables of the parts lie one after the other, and `parts` has the part of each record."""
+    tables of the parts follow one another, and `parts` has the part of each record. Suppression and audit see all of them."""
 
-    policy: Policy
     strategy: CentroidStrategy
     suppression_reads: ClassVar[tuple[str, ...]] = ("validated", "microaggregated")
     makes: ClassVar[tuple[str, ...]] = ("parts",)
 
-    def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
+    def expect_columns(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
         """Of random parts like those of the release, and not those themselves."""
         cached, everybody = _Cache(read), _rows_of(_draw_expected(self.policy, _count(self.policy, read), secret))
         of_parts = [self.strategy.expect_columns(cached.within(rows, {}), secret=secret, progress=progress) for rows in everybody]
-        expected = self.strategy.merge_expected(of_parts, everybody, cached.read)
-        return expected | self.strategy.forecast_suppression(cached.read)
 
-    def judge(self, expected: Figures) -> list[Gate]:
-        """As the method does."""
-        return self.strategy.judge(expected)
+        def read_values(name: str) -> Numbers:
+            column, numbers = self.policy.noise_columns[name], cached.read("records", [name]).column(name).to_numpy()
+            snapped = column.exact_grid.snap(numbers)
+            return np.where(column.find_reasons(numbers) < 0, snapped, np.nan) if column.reasons else snapped
+
+        return merge_expected(of_parts, everybody, read_values)
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
         """The tables of the method, part by part, and `parts`."""
@@ -150,7 +127,7 @@ class PartitionedStrategy:
             facts.append(done.facts)
         tables = {name: pa.concat_tables(list_of) for name, list_of in made.items()}
         tables["parts"] = pa.table({PART: pa.array(parts)})
-        return Grouped(tables, self.strategy.merge_evidence(evidence), _state_common(self.policy, facts))
+        return Grouped(tables, merge_evidence(evidence), _state_common(self.policy, facts))
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
         """What the method measures of each part."""
@@ -171,25 +148,11 @@ class PartitionedStrategy:
         order = shuffled_positions(table.num_rows, noise_stream(secret, *context, "shuffle of all parts"))
         return table.take(pa.array(order))
 
-    def suppress(self, read: Read, masked: AnyTable) -> Suppressed:
-        """As the method does: small groups of kept columns in the table as it leaves."""
-        return self.strategy.suppress(read, masked)
-
-    def compare(self, read: Read, released: AnyTable) -> Compared:
-        """As the method does."""
-        return self.strategy.compare(read, released)
-
-    def audit(
-        self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
-    ) -> dict[str, Any]:
-        """As the method does."""
-        return self.strategy.audit(read, released, groups=groups, streams=streams, progress=progress)
-
     def _each(self, read: Read, names: Sequence[str]) -> Iterator[_Part]:
         """Each part, and its share of these tables."""
         cached = _Cache(read)
         stored = {name: read(name, None) for name in names}
-        first = {name: table.column(PART).to_numpy() for name, table in stored.items()}  # parts lie one after the other
+        first = {name: table.column(PART).to_numpy() for name, table in stored.items()}  # parts follow one another
         for number, rows in enumerate(_rows_of(read("parts", None).column(PART).to_numpy())):
             tables: dict[str, pa.Table] = {}
             for name, table in stored.items():

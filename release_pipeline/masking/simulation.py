@@ -1,9 +1,9 @@
-"""Releases that nobody gets: a policy tried on some records again and again with fresh noise, and
-how far each is from them.
+"""Simulated releases: a policy tried on some records again and again with fresh noise, and how far
+each release is from them.
 
 Every draw goes through the strategy of the policy as a release does, from groups to suppression,
 and is compared with the records by a few figures, all of them distances: none is a value of the
-data. What they tell is as confidential as the records all the same.
+data. What they reveal is as confidential as the records.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from release_pipeline.audit.gates import LINKED as LINKED_WORDS
 from release_pipeline.audit.linkage import Rung, measure_ladder
 from release_pipeline.audit.subgroups import LEAST
 from release_pipeline.masking import RECORD, Strategy, Suppressed, find_strategy
-from release_pipeline.masking.strategy import Progress
+from release_pipeline.masking.strategy import Progress, be_quiet, draw_release
 from release_pipeline.mechanisms.basis.grid import IntArray
 from release_pipeline.mechanisms.basis.utility import column_error, correlation_matrix, covariance_matrix, variance_of
 from release_pipeline.mechanisms.noise import Context, NoiseStream, noise_stream
 from release_pipeline.policy import Policy
 from release_pipeline.policy.file.words import keeps_linkage, propose_swap
 from release_pipeline.policy.kinds import NoiseColumn
-from release_pipeline.rows.columns import Read, load_table, read_with, select_cells
+from release_pipeline.rows.columns import Read, load_table, select_cells
 
 MOST_GROUPS, MOST_LABELS = 3, 60
 LINKED = 500  # records of one draw that linkage is tried on
@@ -64,8 +64,8 @@ class Records:
 
 @dataclass(frozen=True)
 class Reference:
-    """What the records are like themselves, of the columns that every setting masks. `labels`: of
-    the groups of each grouping, where they are those of other records."""
+    """Figures of the records themselves, for the columns that every setting masks. `labels`: of the
+    groups of each grouping, where they are those of other records."""
 
     records: Records
     columns: Mapping[str, NoiseColumn]
@@ -132,8 +132,8 @@ def simulate(
 ) -> Simulated:
     """So many simulated releases of a policy, each of the records of a reference, one after the
     other. The same secret gives the same draws. `linked`: whose release linkage is tried on, the
-    first reference where none is given. It must have no record twice: nobody could tell it from
-    itself."""
+    first reference where none is given. It must have no record twice: no attacker could tell it
+    from itself."""
     strategy = find_strategy(policy)
     grouped: tuple[Reference, Mapping[str, pa.Table]] | None = None
 
@@ -141,16 +141,14 @@ def simulate(
         """A release, and what reads the records and tables that it was made of."""
         nonlocal grouped
         if grouped is None or grouped[0] is not reference or policy.parts > 1:
-            grouped = reference, strategy.group(reference.records.read, secret=secret, context=context, progress=_quiet).tables
-        made = dict(grouped[1])
-        read = read_with(made, reference.records.read)
-        made |= strategy.measure(read, secret=secret, context=context, progress=_quiet)
-        return strategy.suppress(read, strategy.mask(read, secret=secret, context=context, progress=_quiet)), read
+            made = strategy.group(reference.records.read, secret=secret, context=context, progress=be_quiet)
+            grouped = reference, made.tables
+        return draw_release(strategy, grouped[1], reference.records.read, secret=secret, context=context)
 
     def link(read: Read, table: pa.Table) -> tuple[Rung, ...]:
         return measure_ladder(strategy.compare(read, table), noise_stream(secret, "linkage"), sample=LINKED)
 
-    found: list[tuple[dict[str, dict[str, float]], float, float]] = []
+    compared: list[tuple[dict[str, dict[str, float]], float, float]] = []
     linkage: tuple[Rung, ...] = ()
     with_linkage = with_linkage and not policy.protect.is_synthetic
     for draw in range(draws):
@@ -159,13 +157,13 @@ def simulate(
         if suppressed.obstacle:
             return Simulated(draw, refusal=suppressed.obstacle)
         table = load_table(suppressed.table)
-        found.append((*_compare(policy, reference, table), suppressed.share))
+        compared.append((*_compare(policy, reference, table), suppressed.share))
         if draw == 0 and with_linkage and (linked is None or linked is reference):
             linkage = link(read, table)
     if with_linkage and linked is not None and linked is not references[0]:
         suppressed, read = release(linked, "simulated", "linked")
         linkage = () if suppressed.obstacle else link(read, load_table(suppressed.table))
-    columns, correlation, shares = zip(*found, strict=True)
+    columns, correlation, shares = zip(*compared, strict=True)
     return Simulated(
         draws,
         {
@@ -180,14 +178,14 @@ def simulate(
 
 def _compare(policy: Policy, reference: Reference, table: pa.Table) -> tuple[dict[str, dict[str, float]], float]:
     """The figures of every column, and of correlations."""
-    own, nobodys = table.column(RECORD).to_numpy(), policy.rows_are_nobodys
+    records, nobodys = table.column(RECORD).to_numpy(), policy.rows_are_nobodys
     groups = {by: group_by(table.column(by), labels) for by, (_, labels) in reference.groups.items()}
     columns: dict[str, dict[str, float]] = {}
     released: list[Numbers] = []
     for name, column in reference.columns.items():
         numbers: Numbers = table.column(name).to_numpy()
         released.append(numbers)
-        before = reference.seen[name] if nobodys else reference.seen[name][own]
+        before = reference.seen[name] if nobodys else reference.seen[name][records]
         compared = compare_values(column, before, numbers, is_nobodys=nobodys)
         off = np.abs(list_means(column, numbers, groups) - reference.means[name])
         columns[name] = {
@@ -221,11 +219,11 @@ def group_by(entries: pa.Array | pa.ChunkedArray, labels: tuple[str, ...] | None
     occur, in order, unless given."""
     whole = entries.combine_chunks() if isinstance(entries, pa.ChunkedArray) else entries
     texts = whole.cast(pa.string()).dictionary_encode()
-    found = texts.dictionary.to_pylist()
+    occurring = texts.dictionary.to_pylist()
     if labels is None:
-        labels = tuple(sorted(found, key=lambda text: (len(text), text)))
+        labels = tuple(sorted(occurring, key=lambda text: (len(text), text)))
     place = {label: at for at, label in enumerate(labels)}
-    moved = np.array([*(place.get(text, -1) for text in found), -1], dtype=np.int64)
+    moved = np.array([*(place.get(text, -1) for text in occurring), -1], dtype=np.int64)
     return moved[texts.indices.fill_null(-1).to_numpy()], labels
 
 
@@ -256,15 +254,11 @@ def correlate(columns: Sequence[NoiseColumn], numbers: Sequence[Numbers]) -> Num
     return correlation_matrix(covariance_matrix(valued)) if len(valued[0]) else np.full((len(columns),) * 2, np.nan)
 
 
-def _quiet(_: str) -> None:
-    """Strategies tell every column."""
-
-
-# What somebody will link who knows all released columns, as far as simulated releases tell before
-# anything is charged.
+# How much an attacker who knows all released columns will link, by simulated releases and before
+# budget is spent.
 #
-# Nobody gets these releases: their noise is drawn with a secret that is none of a release's, and
-# what they link is compared with a limit of the policy. The figure of the release itself is
+# These releases are never published: their noise is drawn with a secret that is none of a release's, and
+# their linkage is compared with a limit of the policy. The figure of the release itself is
 # measured afterwards and limits nothing, since a limit on it would choose the noise that is
 # released (docs/decisions/0026-limits-by-criterion.md).
 
@@ -283,17 +277,14 @@ def expect_linkage(policy: Policy, strategy: Strategy, read: Read, *, secret: by
     masked records would link less, as their clusters are wider. The same records and method give the same figures.
     """
     worst: Ladder = ()
-    made: Mapping[str, pa.Table] | None = None
+    grouped: Mapping[str, pa.Table] | None = None
     for draw in range(DRAWS):
         progress(f"linking a simulated release, {draw + 1} of {DRAWS} at most")
         context = (PURPOSE, draw)
-        if made is None or policy.parts > 1:  # parts are drawn anew
-            made = strategy.group(read, secret=secret, context=context, progress=_quiet).tables
-        of_records = read_with(made, read)
-        measured = strategy.measure(of_records, secret=secret, context=context, progress=_quiet)
-        of_draw = read_with(measured, of_records)
-        masked = strategy.mask(of_draw, secret=secret, context=context, progress=_quiet)
-        released = strategy.suppress(of_draw, masked).table  # how much may be suppressed is judged elsewhere
+        if grouped is None or policy.parts > 1:  # other parts are drawn each time
+            grouped = strategy.group(read, secret=secret, context=context, progress=be_quiet).tables
+        suppressed, of_draw = draw_release(strategy, grouped, read, secret=secret, context=context)
+        released = suppressed.table  # how much may be suppressed is judged elsewhere
         if not released.num_rows:
             continue
 
@@ -333,12 +324,15 @@ def explain_linkage(policy: Policy, ladder: Ladder) -> str:
     """Which columns link more than the policy allows, and what to do, without a figure of the data."""
     if policy.gates.linkage is None or not ladder:
         return ""
-    words: list[str] = []
+    sentences: list[str] = []
     for rung in ladder[:-1]:
         links = "more than that" if rung.linked.value > float(policy.gates.linkage) else "no more than that"
         known = (
             f"{' and '.join(rung.columns)}{' too' if ladder[0].masked == 0 else ''}" if rung.masked else "only the kept columns"
         )
-        words.append(f"Knowing {known} links {links}.")
-    words += [propose_swap(policy, policy.gates.linkage), "Release fewer columns, coarser groups, or synthetic rows (dp-table)."]
-    return " ".join(filter(None, words))
+        sentences.append(f"Knowing {known} links {links}.")
+    sentences += [
+        propose_swap(policy, policy.gates.linkage),
+        "Release fewer columns, coarser groups, or synthetic rows (dp-table).",
+    ]
+    return " ".join(filter(None, sentences))

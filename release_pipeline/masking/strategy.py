@@ -18,12 +18,12 @@ from release_pipeline.audit.compared import Compared
 from release_pipeline.audit.gates import Gate, Groups
 from release_pipeline.mechanisms.noise import Context
 from release_pipeline.policy.values.scalars import OURS
-from release_pipeline.rows.columns import AnyTable, Read
+from release_pipeline.rows.columns import AnyTable, Read, read_with
 
 RECORD = f"{OURS}_record"  # the row number of a record in source order, never released
 OF_COLUMN = "column_name"  # of a table with rows for each column of the records: which of them a row is of
 CLASS = f"{OURS}_class"  # the class of a record, never released
-SUPPRESSION = f"{OURS}_suppression"  # beside the columns in what is expected
+SUPPRESSION = f"{OURS}_suppression"  # next to the columns in what is expected
 
 Progress: TypeAlias = Callable[[str], None]
 Contexts: TypeAlias = Sequence[Context]
@@ -59,13 +59,8 @@ class Suppressed:
 
     @property
     def obstacle(self) -> str:
-        """Why there is no release of it: the refusal, or that nobody is left; nothing where there is one."""
+        """Why there can be no release: the refusal, or that no record is left; empty where there can."""
         return self.refusal or ("" if self.table.num_rows else NOTHING_LEFT)
-
-
-def membership_column(cluster: npt.NDArray[np.intp], clusters: int) -> pa.Array:
-    """The cluster of each record as a column of `membership`, in as few bytes as their number needs."""
-    return pa.array(cluster.astype(np.int32 if clusters < 2**31 else np.int64))
 
 
 def describe_scales(scale: npt.NDArray[np.int64], step: float) -> dict[str, float]:
@@ -80,7 +75,7 @@ def describe_scales(scale: npt.NDArray[np.int64], step: float) -> dict[str, floa
 class Strategy(Protocol):
     """How one family of methods takes records to masked records.
 
-    `suppression_reads`: the stages whose tables `suppress` reads beside the masked one. `makes`: the tables of `group`.
+    `suppression_reads`: the stages whose tables `suppress` reads besides the masked one. `makes`: the tables of `group`.
     """
 
     suppression_reads: ClassVar[tuple[str, ...]]
@@ -100,7 +95,7 @@ class Strategy(Protocol):
         ...
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
-        """What is measured with noise before values are made of it alone; nothing where noise is on what records are given.
+        """What is measured with noise before values are made of it only; nothing where noise is on the values of records.
         Stored with the masked table, which `mask` makes of it; it may be published under the same claim."""
         ...
 
@@ -124,8 +119,22 @@ class Strategy(Protocol):
         ...
 
 
-# What is true of all records, by what is of each random part of them. Every figure has a rule of
-# its own: one without raises.
+def draw_release(
+    strategy: Strategy, grouped: Mapping[str, pa.Table], read: Read, *, secret: bytes, context: Contexts = ()
+) -> tuple[Suppressed, Read]:
+    """A simulated release, and what reads the tables that it was made of. `grouped`: the tables of `Strategy.group`."""
+    records = read_with(grouped, read)
+    measured = read_with(strategy.measure(records, secret=secret, context=context, progress=be_quiet), records)
+    masked = strategy.mask(measured, secret=secret, context=context, progress=be_quiet)
+    return strategy.suppress(measured, masked), measured
+
+
+def be_quiet(_: str) -> None:
+    """Report no progress."""
+
+
+# The figures of all records, by those of each random part of them. Every figure has a rule; one
+# without raises.
 
 
 Ints: TypeAlias = npt.NDArray[np.int64]

@@ -1,5 +1,5 @@
-"""Masked values that change places: any method of single columns, and after it each column by itself within blocks of alike
-records (`mechanisms.clusters.mdav`). What a method claims of the list of a column stays true, for the list is the same."""
+"""Swapping: after any method of single columns, each column's masked values change places within blocks of alike records
+(`mechanisms.clusters.mdav`). A method's claim about the list of a column stays true, since the list is the same."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from release_pipeline.audit.gates import OF_BLOCKS, Gate, Groups
 from release_pipeline.audit.models import TRAINED_SHARE
 from release_pipeline.errors import Blocked, InvalidArgument
 from release_pipeline.masking.centroids import CentroidStrategy
-from release_pipeline.masking.strategy import RECORD, Contexts, Figures, Grouped, Progress, Suppressed
+from release_pipeline.masking.strategy import RECORD, Contexts, Figures, Grouped, Progress, Suppressed, be_quiet, draw_release
 from release_pipeline.mechanisms.basis.grid import FloatArray, IntArray
 from release_pipeline.mechanisms.clusters.hierarchy import group_by
 from release_pipeline.mechanisms.clusters.mdav import NO_BLOCK, describe_alike, make_blocks, swap_positions
@@ -26,7 +26,7 @@ from release_pipeline.mechanisms.noise import NoiseStream, noise_stream, shuffle
 from release_pipeline.mechanisms.risk.risk import distinct_diversity
 from release_pipeline.policy import Policy
 from release_pipeline.policy.values.scalars import OURS
-from release_pipeline.rows.columns import AnyTable, ColumnTable, Read, load_table, number_cells, read_with
+from release_pipeline.rows.columns import AnyTable, ColumnTable, Read, load_table, number_cells
 
 SWAPPED = "swapped"  # in the vault: the block of every record
 BLOCK = f"{OURS}_block"  # never released
@@ -47,8 +47,8 @@ class SwapStrategy:
     makes: ClassVar[tuple[str, ...]] = (*CentroidStrategy.makes, SWAPPED)  # of some methods not all of them
 
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
-        """As the method does, for each column's list does not change; and what blocks give away of swapped categories, which
-        depends on no noise. Blocks are made in any case: what keeps them from being made is found before the charge."""
+        """The figures of the method, since each column's list does not change; and the l-diversity of swapped categories in
+        blocks, which depends on no noise. Blocks are always made here, so that a failure comes before budget is spent."""
         expected = self.strategy.expect(read, secret=secret, progress=progress)
         block = self._make_blocks(read)
         is_left = block >= 0
@@ -59,12 +59,12 @@ class SwapStrategy:
 
     def judge(self, expected: Figures) -> list[Gate]:
         """As the method does, and the limits on what blocks give away of swapped categories."""
-        found, limits = self.strategy.judge(expected), self.policy.gates.l_diversity
+        gates, limits = self.strategy.judge(expected), self.policy.gates.l_diversity
         for name in self._limited:
             value = expected.get(f"{BLOCK} {name}", {}).get("l-diversity")
             if value is not None:
-                found.append(Gate(f"l-diversity of {name} in blocks", value, float(limits[name]), True, OF_BLOCKS, name))
-        return found
+                gates.append(Gate(f"l-diversity of {name} in blocks", value, float(limits[name]), True, OF_BLOCKS, name))
+        return gates
 
     @property
     def _limited(self) -> list[str]:
@@ -84,8 +84,8 @@ class SwapStrategy:
         return self.strategy.measure(read, secret=secret, context=context, progress=progress)
 
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> ColumnTable:
-        """The masked records, each swapped column in an order of its own within the blocks. A row stands where its record's kept
-        entries are, and `RECORD` says whose these are; a column beside each swapped one says whose its values are."""
+        """The masked records, each swapped column in a separate order within the blocks. `RECORD` says whose the kept entries of
+        a row are; a column next to each swapped one says whose its values are."""
         masked = self.strategy.mask(read, secret=secret, context=context, progress=progress)
         swapped = self.policy.swapped_columns
         own = masked.column(RECORD)
@@ -105,8 +105,8 @@ class SwapStrategy:
         return ColumnTable(tuple(names), masked.num_rows, make)
 
     def suppress(self, read: Read, masked: AnyTable) -> Suppressed:
-        """As the method does. Refused where a block would be left that is too small, or lies in two groups: then suppression did
-        not do what the blocks were made for."""
+        """The table that the method leaves. Refused where a block would be too small, or in two groups: then suppression did not
+        do what the blocks were made for."""
         done = self.strategy.suppress(read, masked)
         if done.obstacle:
             return done
@@ -139,7 +139,7 @@ class SwapStrategy:
         return audit_table(compared, groups=groups, streams=streams, progress=progress, **parts)
 
     def _predict_unseen(self, compared: Compared, streams: Streams) -> dict[str, Any]:
-        """What models tell that learned from a table like this one of all other records than those that they are tested on."""
+        """How well models predict records, if they learned from a table like this one that was made without these records."""
         rows = shuffled_first(compared.released.num_rows, MODEL_SAMPLE, streams("unseen"))
         tested = compared.own[rows[int(TRAINED_SHARE * len(rows)) :]]
         read = compared.read_few(np.setdiff1d(np.arange(compared.originals), tested))
@@ -151,19 +151,17 @@ class SwapStrategy:
         return predict_targets(self.compare(read, made).among(few), replace(compared, own=tested))
 
     def _remake(self, read: Read, *, stream: NoiseStream) -> pa.Table:
-        """A release of some records with noise that is nobody's."""
-        alone = replace(self, earlier=None)
-        how: dict[str, Any] = {"secret": take_secret(stream), "context": (), "progress": _quiet}
-        known = read_with(alone.group(read, **how).tables, read)
-        known = read_with(alone.measure(known, **how), known)
-        made = alone.suppress(known, load_table(alone.mask(known, **how)))
-        if made.obstacle:
+        """A release of some records, with noise that is never released."""
+        alone, secret = replace(self, earlier=None), take_secret(stream)
+        grouped = alone.group(read, secret=secret, context=(), progress=be_quiet).tables
+        suppressed, _ = draw_release(alone, grouped, read, secret=secret)
+        if suppressed.obstacle:
             raise InvalidArgument("so few records leave no group that is large enough.", where="suppress")
-        return load_table(made.table)
+        return load_table(suppressed.table)
 
     def _make_blocks(self, read: Read) -> IntArray:
-        """Within the groups that suppression leaves, by the masked columns. Blocks by swapped categories would have one of them
-        each, and tell it."""
+        """The block of each record: within the groups that suppression leaves, by the masked columns. Blocks by swapped
+        categories would have one category each, and reveal it."""
         cell = self._find_cells(read)
         features = describe_alike([self._read_numbers(name, read) for name in self.policy.noise_columns])
         return make_blocks(features, cell, self.policy.block_size, earlier=self.earlier)
@@ -191,7 +189,3 @@ def read_blocks(read: Read, records: npt.NDArray[np.integer[Any]] | None = None)
     """The block of every record, or of some of them."""
     blocks = np.asarray(read(SWAPPED, [BLOCK]).column(0).to_numpy(), dtype=np.int64)
     return blocks if records is None else blocks[records]
-
-
-def _quiet(_: str) -> None:
-    """Strategies tell every column."""

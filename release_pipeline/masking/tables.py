@@ -1,4 +1,4 @@
-"""Tables beside the rows: from records to noisy cells, and to values that add up."""
+"""Tables next to the rows: from records to noisy cells, and to values that add up."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Located:
 
 
 def measure_tables(policy: Policy, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
-    """The cells of all tables: their noisy numbers, and values that add up, made of these alone."""
+    """The cells of all tables: their noisy numbers, and values that add up, made of these only."""
     return draw_tables(locate_tables(policy, read, progress=progress), secret=secret, context=context)
 
 

@@ -1,4 +1,4 @@
-"""All columns together: noisy counts of every column and of every pair, and synthetic rows that are made of these alone."""
+"""All columns together: noisy counts of every column and of every pair, and synthetic rows that are made of these only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from release_pipeline.audit.columns import summarise_shapes
 from release_pipeline.audit.compared import Compared
 from release_pipeline.audit.gates import Gate, Groups
 from release_pipeline.masking.microaggregate import count_rounds, summarise_found
-from release_pipeline.masking.strategy import RECORD, Contexts, Figures, Grouped, Progress, Suppressed
+from release_pipeline.masking.strategy import RECORD, Contexts, Figures, Grouped, Progress, Suppressed, draw_release
 from release_pipeline.mechanisms.basis.grid import IntArray
 from release_pipeline.mechanisms.basis.tally import Tally
 from release_pipeline.mechanisms.basis.utility import compare_ranks
@@ -29,9 +29,8 @@ from release_pipeline.mechanisms.whole_table.measure import BlockCounts, list_si
 from release_pipeline.policy import Policy
 from release_pipeline.policy.families.whole_table import WholeTableFamily, declare_columns, pick_synthetic
 from release_pipeline.policy.file.options import WholeTableOptions
-from release_pipeline.policy.kinds import NoiseColumn
-from release_pipeline.rows.columns import AnyTable, CutTable, Read, find_encoders, load_table, read_with, spell_entries
-from release_pipeline.rows.counted import CountedRecords, Counting, ReadEngine, TableEngine
+from release_pipeline.rows.columns import AnyTable, CutTable, Read, find_encoders, load_table, spell_entries
+from release_pipeline.rows.counted import CountedRecords, Counting, TableEngine
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
 
@@ -44,7 +43,7 @@ _FAMILY = WholeTableFamily(WholeTableOptions)
 class WholeTableStrategy:
     """dp-table. `cells` has a row for each cell of a column that was counted, `pairs` for each two groups of cells of a pair of
     columns, and nothing else of the data. Where several columns were counted together, `blocks` has what pairs are sums of. A row
-    that is released is nobody's: its `RECORD` is its own number."""
+    that is released is no person's: its `RECORD` is its own number."""
 
     policy: Policy
     counting: Counting | None = None
@@ -52,23 +51,21 @@ class WholeTableStrategy:
     makes: ClassVar[tuple[str, ...]] = ()
 
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
-        """Simulated column by column, with the same data and method always alike, so that nobody tries until a gate passes. The
-        error is that of ranks: of the distribution, as rows are nobody's."""
+        """The figures of all noise columns, simulated; the same data and method always give the same. The error is that of ranks,
+        so of the distribution, since no row is a person's."""
         expected: Figures = {}
         design, counting = self._design(read), self._counting(read)
-        for place, name in enumerate(self._names):
-            column = self.policy.columns[name]
-            if isinstance(column, NoiseColumn):
+        for index, name in enumerate(self._names):
+            if name in self.policy.noise_columns:
                 progress(f"expecting the error of {name}")
-                expected[name] = self._expect_column(name, column, counting.tally(place), design, place, secret)
+                expected[name] = self._expect_column(name, counting.tally(index), design, index, secret)
         return expected
 
-    def _expect_column(
-        self, name: str, column: NoiseColumn, entries: Tally, design: Design, place: int, secret: bytes
-    ) -> dict[str, Any]:
+    def _expect_column(self, name: str, entries: Tally, design: Design, index: int, secret: bytes) -> dict[str, Any]:
+        column = self.policy.noise_columns[name]
         random = make_random(secret, name, "simulated rows")
         streams = [_streams(secret, [name, "simulated counts", number]) for number in range(count_rounds(len(entries)))]
-        simulated = [expect_column(entries, design, place, stream, random) for stream in streams]
+        simulated = [expect_column(entries, design, index, stream, random) for stream in streams]
         width = column.exact_grid.width
         errors = [compare_ranks(_pick_values(entries, width), _pick_values(one, width)) for one in simulated]
         found: dict[str, Any] = summarise_found(errors).to_json()
@@ -81,7 +78,7 @@ class WholeTableStrategy:
         return []
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
-        """Nothing: all that sees the data has noise."""
+        """No tables: everything that sees the data has noise."""
         records = self._count(read)
         return Grouped({}, {name: {"records": records} for name in self.policy.noise_columns})
 
@@ -134,8 +131,7 @@ class WholeTableStrategy:
         def remake(read: Read) -> pa.Table:
             """A table like the released one, of these records, with noise that is never released."""
             secret = take_secret(streams("a release without the control group"))
-            made = in_memory.measure(read, secret=secret, context=(), progress=lambda _: None)
-            return load_table(in_memory.mask(read_with(made, read), secret=secret, context=(), progress=lambda _: None))
+            return load_table(draw_release(in_memory, {}, read, secret=secret)[0].table)
 
         compared = self.compare(read, released)
         after = CountedRecords(TableEngine(released), find_encoders(self.policy))
@@ -158,7 +154,7 @@ class WholeTableStrategy:
         return read("records", [self._names[0]]).num_rows if self.counting is None else self.counting.records
 
     def _counting(self, read: Read) -> Counting:
-        return self.counting or CountedRecords(ReadEngine(read), find_encoders(self.policy))
+        return self.counting or CountedRecords(TableEngine(read("records", self._names)), find_encoders(self.policy))
 
 
 def _pick_values(entries: Tally, width: int) -> Tally:
@@ -179,16 +175,16 @@ def _streams(secret: bytes, context: Contexts) -> Any:
 def _cells_table(names: list[str], measured: Measured) -> pa.Table:
     """A row per cell: its first and its last entry, its group in the tables of pairs, and its noisy count."""
 
-    def rows(place: int, name: str) -> pa.Table:
-        cells, count = measured.cells[place], len(measured.margins[place])
+    def rows(index: int, name: str) -> pa.Table:
+        cells, count = measured.cells[index], len(measured.margins[index])
         beyond = cells.column.width + 1 + np.arange(cells.column.labels)
         return pa.table(
             {
                 "column_name": pa.repeat(name, count),
                 "first": pa.array(np.append(cells.edges[:-1], beyond)),
                 "last": pa.array(np.append(cells.edges[1:] - 1, beyond)),
-                "group": pa.array(measured.groups[place]),
-                "count": pa.array(measured.margins[place]),
+                "group": pa.array(measured.groups[index]),
+                "count": pa.array(measured.margins[index]),
                 "noise": pa.repeat(name_noise(measured.design.margins), count),
             }
         )
@@ -204,12 +200,12 @@ def _counts_table(names: list[str], tables: Mapping[Block, tuple[IntArray, str]]
     schema = pa.schema(zip((*ordinals, *groups, "count", "noise"), types, strict=True))
 
     def rows(columns: Block, counts: IntArray, law: str) -> pa.Table:
-        found: dict[str, Any] = {"count": pa.array(counts.ravel()), "noise": pa.repeat(law, counts.size)}
-        found |= {ordinal: pa.repeat(names[column], counts.size) for ordinal, column in zip(ordinals, columns, strict=False)}
-        found |= {
+        arrays: dict[str, Any] = {"count": pa.array(counts.ravel()), "noise": pa.repeat(law, counts.size)}
+        arrays |= {ordinal: pa.repeat(names[column], counts.size) for ordinal, column in zip(ordinals, columns, strict=False)}
+        arrays |= {
             group: pa.array(own) for group, own in zip(groups, np.indices(counts.shape).reshape(counts.ndim, -1), strict=False)
         }
-        return pa.table([found.get(field.name, pa.nulls(counts.size, field.type)) for field in schema], schema=schema)
+        return pa.table([arrays.get(field.name, pa.nulls(counts.size, field.type)) for field in schema], schema=schema)
 
     made = [rows(columns, counts, law) for columns, (counts, law) in tables.items()]
     return pa.concat_tables(made) if made else schema.empty_table()
@@ -227,9 +223,9 @@ def are_sums(pairs: pa.Table) -> bool:
 
 
 def read_measured(names: list[str], design: Design, cells: pa.Table, counted: pa.Table) -> Measured:
-    """What was measured, as `cells` has it, and `blocks`, or `pairs` where these are no sums. The noise is what stands beside the
+    """What was measured, as `cells` has it, and `blocks`, or `pairs` where these are no sums. The noise is named next to the
     counts."""
-    found: list[Cells] = []
+    cells_of: list[Cells] = []
     margins: list[IntArray] = []
     groups: list[IntArray] = []
     for place, name in enumerate(names):
@@ -237,15 +233,15 @@ def read_measured(names: list[str], design: Design, cells: pa.Table, counted: pa
         column = design.columns[place]
         own = mine.num_rows - column.labels
         last = mine.column("last").to_numpy()[:own]
-        found.append(Cells(column, np.append(mine.column("first").to_numpy()[:own], last[-1] + 1)))
+        cells_of.append(Cells(column, np.append(mine.column("first").to_numpy()[:own], last[-1] + 1)))
         margins.append(mine.column("count").to_numpy())
         groups.append(mine.column("group").to_numpy())
     tables = dict(_read_tables(names, counted, list_sizes(groups)))
-    return Measured(design, tuple(found), tuple(margins), tuple(groups), tables)
+    return Measured(design, tuple(cells_of), tuple(margins), tuple(groups), tables)
 
 
 def _read_tables(names: list[str], counted: pa.Table, sizes: Sequence[int]) -> Iterator[tuple[Block, BlockCounts]]:
-    """The tables of columns together, which lie one after the other."""
+    """The tables of columns together, which follow one another."""
     counts, noise = counted.column("count").to_numpy(), counted.column("noise")
     columns = counted.select([ordinal for ordinal in ORDINALS if ordinal in counted.column_names])
     start = 0

@@ -46,20 +46,21 @@ class Shape:
         >>> Shape.of([[[0, 0, 1], [0, 1, 2]], [[0, 1]]]).parents[0].tolist()
         [0, 1, 0, 1, 2, 3]
         """
-        deep = [place for place, axis in enumerate(axes) if len(axis) > 1]
+        deep = [deep_axis for deep_axis, axis in enumerate(axes) if len(axis) > 1]
         if len(deep) > 1:
             raise InvalidArgument("one column of a table has several levels at the most.", where="by")
-        place = deep[0] if deep else 0
+        deep_axis = deep[0] if deep else 0
         sizes = [[int(max(level)) + 1 for level in axis] for axis in axes]
         levels = [
-            tuple(size[number if axis == place else 0] for axis, size in enumerate(sizes)) for number in range(len(sizes[place]))
+            tuple(size[number if axis == deep_axis else 0] for axis, size in enumerate(sizes))
+            for number in range(len(sizes[deep_axis]))
         ]
         parents: list[IntArray] = []
         for number, (above, below) in enumerate(pairwise(levels)):
-            into = np.zeros(below[place], dtype=np.int64)
-            into[np.array(axes[place][number + 1])] = np.array(axes[place][number])
+            into = np.zeros(below[deep_axis], dtype=np.int64)
+            into[np.array(axes[deep_axis][number + 1])] = np.array(axes[deep_axis][number])
             found = list(np.unravel_index(np.arange(math.prod(below)), below))
-            found[place] = into[found[place]]
+            found[deep_axis] = into[found[deep_axis]]
             parents.append(np.ravel_multi_index(found, above).astype(np.int64))
         return cls(tuple(math.prod(level) for level in levels), tuple(parents))
 
@@ -119,13 +120,13 @@ class CellNoise:
     amount: Fraction
 
     @classmethod
-    def read(cls, words: str) -> CellNoise:
-        """As `words` writes it.
+    def read(cls, text: str) -> CellNoise:
+        """The noise of this name.
 
-        >>> CellNoise.read("Gaussian 25/2").words
+        >>> CellNoise.read("Gaussian 25/2").name
         'Gaussian 25/2'
         """
-        match words.split(" "):
+        match text.split(" "):
             case ["Laplace", amount] if amount.isascii() and amount.isdigit():
                 return cls("Laplace", Fraction(amount))
             case ["Gaussian", amount] if amount.isascii() and amount.replace("/", "", 1).isdigit():
@@ -134,7 +135,7 @@ class CellNoise:
                 raise InvalidArgument("this names no noise.", remedy="Like Laplace 8, or Gaussian 25/2.")
 
     @property
-    def words(self) -> str:
+    def name(self) -> str:
         """The law with its scale, or its variance."""
         return f"{self.law} {self.amount}"
 
@@ -183,13 +184,13 @@ def of_amounts(low: int, high: int, cells: int) -> Sensitivity:
     return Sensitivity(2 * most, max(2 * most**2, width**2))
 
 
-def multiply_ends(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+def multiply_ends(ends: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
     """From where to where a product goes, one factor of which goes from end to end, and so the other: by the corners of the box.
 
     >>> multiply_ends((3, 80), (-2, 10))
     (-160, 800)
     """
-    corners = [mine * theirs for mine in one for theirs in other]
+    corners = [mine * theirs for mine in ends for theirs in other]
     return min(corners), max(corners)
 
 
@@ -213,7 +214,7 @@ def sum_units(grid: Grid) -> int:
 def laplace_noise(sensitivity: Sensitivity, epsilon: Fraction) -> CellNoise:
     """The least whole scale t >= 1 with L1 / t <= epsilon.
 
-    >>> laplace_noise(Sensitivity(2, 2), Fraction(1, 4)).words
+    >>> laplace_noise(Sensitivity(2, 2), Fraction(1, 4)).name
     'Laplace 8'
     """
     if sensitivity.l1 == 0:
@@ -227,7 +228,7 @@ def laplace_noise(sensitivity: Sensitivity, epsilon: Fraction) -> CellNoise:
 def gaussian_noise(sensitivity: Sensitivity, rho: Fraction) -> CellNoise:
     """The variance that loses just rho: L2^2 / (2 rho).
 
-    >>> gaussian_noise(Sensitivity(2, 2), Fraction(1, 50)).words
+    >>> gaussian_noise(Sensitivity(2, 2), Fraction(1, 50)).name
     'Gaussian 50'
     """
     if sensitivity.l2_squared == 0:
@@ -287,7 +288,7 @@ def check_sum(records: int, most: int) -> None:
         )
 
 
-# Values that add up, from noisy cells alone: least squares, then no negative counts, then whole
+# Values that add up, from noisy cells only: least squares, then no negative counts, then whole
 # numbers.
 #
 # Noisy cells contradict each other: groups and what is in them were measured apart, and counts add
@@ -301,7 +302,7 @@ def check_sum(records: int, most: int) -> None:
 #
 # Then, from the coarsest level down, the values in each group are moved to the nearest ones that
 # add up to the whole number above and, where nothing can be below 0, are not; and rounded, up where
-# most is cut off. All of it reads noisy cells and declared facts alone, and loses nothing. Moving
+# most is cut off. All of it reads noisy cells and declared facts only, and loses nothing. Moving
 # values up to 0 makes small cells too large on average: whoever computes uses the noisy cells.
 
 
@@ -312,7 +313,7 @@ def reconcile(
     to the variance of each level, 0 for what is exact; `negative`: whether a cell can be below 0."""
     wanted = fit_levels(noisy, shape, spread, total=total)
     first = wanted[0] if negative else np.maximum(wanted[0], 0.0)
-    values = [_whole(first) if total is None else _share_out(wanted[0], total, negative=negative)]
+    values = [np.rint(first).astype(np.int64) if total is None else _share_out(wanted[0], total, negative=negative)]
     for level, parents in enumerate(shape.parents, 1):
         below = np.zeros(shape.cells[level], dtype=np.int64)
         order = np.argsort(parents, kind="stable")
@@ -327,24 +328,24 @@ def reconcile(
 
 def fit_levels(noisy: Sequence[IntArray], shape: Shape, spread: Sequence[float], *, total: int | None) -> list[FloatArray]:
     """The least squares solution: what is nearest to all noisy cells, and adds up."""
-    own = [level.astype(np.float64) for level in noisy]
-    unsure = [np.full(len(level), of, dtype=np.float64) for level, of in zip(own, spread, strict=True)]
-    for level in range(len(own) - 1, 0, -1):
+    fitted = [level.astype(np.float64) for level in noisy]
+    unsure = [np.full(len(level), of, dtype=np.float64) for level, of in zip(fitted, spread, strict=True)]
+    for level in range(len(fitted) - 1, 0, -1):
         parents, count = shape.parents[level - 1], shape.cells[level - 1]
-        held = np.bincount(parents, own[level], count)
+        held = np.bincount(parents, fitted[level], count)
         their = np.bincount(parents, unsure[level], count)
         part = np.divide(unsure[level - 1], unsure[level - 1] + their, out=np.zeros(count), where=their > 0)
-        own[level - 1] = own[level - 1] + part * (held - own[level - 1])
+        fitted[level - 1] = fitted[level - 1] + part * (held - fitted[level - 1])
         unsure[level - 1] = unsure[level - 1] * (1 - part)
     if total is not None and (all_of := float(unsure[0].sum())) > 0:
-        own[0] = own[0] + unsure[0] / all_of * (total - own[0].sum())
+        fitted[0] = fitted[0] + unsure[0] / all_of * (total - fitted[0].sum())
     for level, parents in enumerate(shape.parents, 1):
         count = shape.cells[level - 1]
-        missing = own[level - 1] - np.bincount(parents, own[level], count)
+        missing = fitted[level - 1] - np.bincount(parents, fitted[level], count)
         their = np.bincount(parents, unsure[level], count)
         each = np.divide(missing, their, out=np.zeros(count), where=their > 0)
-        own[level] = own[level] + unsure[level] * each[parents]
-    return own
+        fitted[level] = fitted[level] + unsure[level] * each[parents]
+    return fitted
 
 
 def _share_out(wanted: FloatArray, total: int, *, negative: bool) -> IntArray:
@@ -378,14 +379,3 @@ def _round(moved: FloatArray, total: int, *, negative: bool) -> IntArray:
         low[taken] -= 1
         rest += len(taken)
     return low
-
-
-def _whole(wanted: FloatArray) -> IntArray:
-    return np.rint(wanted).astype(np.int64)
-
-
-# Tables beside the rows: noisy counts and sums of public cells, and what is made of them
-# (docs/mechanisms.md).
-#
-# `shape` has the cells, `noise` the sensitivities and the noise, `measure` draws, `consistency`
-# makes values that add up.

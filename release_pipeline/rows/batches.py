@@ -92,22 +92,22 @@ def tally_batches(encoders: Sequence[Encoder], batches: Iterable[pa.RecordBatch]
     dense = [np.zeros(own.size, dtype=np.int64) if own.size <= DENSE else None for own in encoders]
     sparse: list[list[tuple[Ints, Ints]]] = [[] for _ in encoders]
     for batch in batches:
-        for place, encoder in enumerate(encoders):
-            entries, counts = encoder.find(batch.column(place)), dense[place]
+        for index, encoder in enumerate(encoders):
+            entries, counts = encoder.find(batch.column(index)), dense[index]
             if counts is None:
-                sparse[place].append(np.unique(entries, return_counts=True))
-                if len(sparse[place]) >= _MERGED:
-                    sparse[place] = [add_counts(sparse[place])]
+                sparse[index].append(np.unique(entries, return_counts=True))
+                if len(sparse[index]) >= _MERGED:
+                    sparse[index] = [add_counts(sparse[index])]
             elif len(counts) <= len(entries):
                 counts += np.bincount(entries, minlength=len(counts))
             else:
                 np.add.at(counts, entries, 1)
-    for place, counts in enumerate(dense):
+    for index, counts in enumerate(dense):
         if counts is not None:
             held = np.flatnonzero(counts)
-            yield pack_counts(place, held, counts[held])
-        elif sparse[place]:
-            yield pack_counts(place, *add_counts(sparse[place]))
+            yield pack_counts(index, held, counts[held])
+        elif sparse[index]:
+            yield pack_counts(index, *add_counts(sparse[index]))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -125,12 +125,12 @@ def notice_releases(counts: Mapping[str, int], policy: Policy) -> list[str]:
 
 
 def readable_without(check: Check, policy: Policy) -> bool:
-    """Whether the rest of the source can be read all the same, so that all checks are made and told together."""
+    """Whether the rest of the source can be read all the same, so that one message has all checks."""
     return check.fact == "columns" or (check.fact == "absent" and check.column != policy.source.release_column)
 
 
 def check_facts(facts: Facts, policy: Policy) -> list[Check]:
-    """Every check of the counts against the policy, those that found nothing included; of absent columns the header tells."""
+    """Every check of the counts against the policy, passed ones included. Absent columns are among the checks of the header."""
     checks = [_enough_records(facts.records, policy)]
     limits = policy.clamped_at_most
     for name, column in policy.columns.items():
@@ -172,15 +172,15 @@ def refusals(checks: Sequence[Check]) -> list[str]:
 def notice(facts: Facts, policy: Policy) -> list[str]:
     """A sentence on each thing that stops nothing, by the counts: clamped and filled records, heavy ties. It names
     columns and counts, never a cell."""
-    found: list[str] = []
+    sentences: list[str] = []
     for name, column in policy.columns.items():
         if isinstance(column.reading, NumberReading):
-            how = column.reading
-            kept = how.blank is not None
-            found += _notice_numbers(name, facts, outside=how.outside, filled=not how.must_have, kept=kept)
+            reading = column.reading
+            is_kept = reading.blank is not None
+            sentences += _notice_numbers(name, facts, outside=reading.outside, filled=not reading.must_have, is_kept=is_kept)
         if name in policy.noise_columns and policy.claim.rule is not None:
-            found += _notice_ties(name, facts)
-    return found
+            sentences += _notice_ties(name, facts)
+    return sentences
 
 
 def notice_clamping(taken: Mapping[str, Clamping], policy: Policy) -> list[str]:
@@ -302,7 +302,7 @@ def _unless_declared(name: str, count: int, *, fails: bool) -> tuple[int, str]:
     return count if fails else 0, f"column {name}: {say_records(count)} without a value, and missing is fail."
 
 
-def _notice_numbers(name: str, facts: Facts, *, outside: str, filled: bool, kept: bool) -> Iterator[str]:
+def _notice_numbers(name: str, facts: Facts, *, outside: str, filled: bool, is_kept: bool) -> Iterator[str]:
     counts = facts.columns.get(name, {})
     beyond = counts.get("below", 0) + counts.get("above", 0)
     if beyond and outside == "clamp":
@@ -312,7 +312,7 @@ def _notice_numbers(name: str, facts: Facts, *, outside: str, filled: bool, kept
         yield REVIEWERS("warning.clamped", column=name, records=count_things(most, "record"), share=words)
     if counts.get("coded"):
         yield REVIEWERS("warning.coded", column=name, records=_count(counts["coded"]))
-    if counts.get("missing") and kept:
+    if counts.get("missing") and is_kept:
         yield REVIEWERS("warning.blank", column=name, records=_count(counts["missing"]))
     elif counts.get("missing") and filled:
         yield REVIEWERS("warning.filled", column=name, records=_count(counts["missing"]))

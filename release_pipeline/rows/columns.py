@@ -1,5 +1,5 @@
-"""A table whose columns are made, or read, when they are asked for: no more than one need lie in memory, and of one that comes in
-parts no more than a part."""
+"""Tables whose columns are made, or read, when they are asked for: no more than one column need be in memory, and of one that
+comes in parts no more than a part."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MISSING = -1  # the number of a cell that is missing, or blank
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Parts:
-    """A column that comes part by part: `make` begins anew at every call."""
+    """A column that comes part by part: `make` begins again at every call."""
 
     type: Any
     make: Callable[[], Iterator[Any]]
@@ -39,7 +39,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ColumnTable:
-    """What a table tells that is asked column by column. `make` gives a column, always the same."""
+    """A table that is read column by column. `make` gives a column, always the same."""
 
     column_names: tuple[str, ...]
     num_rows: int
@@ -72,7 +72,7 @@ def _join(made: Any) -> pa.ChunkedArray:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CutTable(ColumnTable):
-    """The same of one whose rows come some at a time, too: `cut` gives some columns of all rows, from the start at every call."""
+    """A table whose rows come some at a time, too: `cut` gives some columns of all rows, from the start at every call."""
 
     cut: Callable[[Sequence[str]], Iterator[pa.Table]]
 
@@ -213,12 +213,12 @@ BLANK = -1
 def encode_features(tables: Sequence[pa.Table]) -> list[Matrix]:
     """Each table as a model sees it: numbers as they are, entries by their code."""
     matrices = [np.empty((table.num_rows, table.num_columns)) for table in tables]
-    for place, name in enumerate(tables[0].column_names):
+    for index, name in enumerate(tables[0].column_names):
         columns = [table.column(name) for table in tables]
         numeric = all(pa.types.is_floating(column.type) for column in columns)
         coded = [column.to_numpy() for column in columns] if numeric else encode_entries(columns)
         for matrix, column in zip(matrices, coded, strict=True):
-            matrix[:, place] = column
+            matrix[:, index] = column
     return matrices
 
 
@@ -228,10 +228,10 @@ def encode_entries(columns: Sequence[pa.ChunkedArray]) -> list[Codes]:
         numbers = [column.to_numpy() for column in columns]
         entries = np.unique(np.concatenate(numbers))
         return [np.searchsorted(entries, part) for part in numbers]
-    told = [_dictionary_of(column) for column in columns]
-    known = pa.chunked_array([entries for entries, _ in told]).unique().sort()
-    places = [_compute.index_in(entries, value_set=known).to_numpy().astype(np.int64) for entries, _ in told]
-    return [np.append(place, BLANK)[at] for place, (_, at) in zip(places, told, strict=True)]
+    coded = [_dictionary_of(column) for column in columns]
+    known = pa.chunked_array([entries for entries, _ in coded]).unique().sort()
+    places = [_compute.index_in(entries, value_set=known).to_numpy().astype(np.int64) for entries, _ in coded]
+    return [np.append(place, BLANK)[at] for place, (_, at) in zip(places, coded, strict=True)]
 
 
 def _dictionary_of(column: pa.ChunkedArray) -> tuple[Any, npt.NDArray[np.int32]]:
@@ -252,7 +252,7 @@ class Read(Protocol):
     """What gives what the stages before have made: a table, by its name."""
 
     def __call__(self, table: str, columns: Sequence[str] | None, /, *, where: tuple[str, str] | None = None) -> pa.Table:
-        """Some of its columns, or all; and of its rows those that have a text in a column, where that is given. Such rows lie
+        """Some of its columns, or all; and of its rows those that have a text in a column, where that is given. Such rows are
         together."""
         ...
 

@@ -1,4 +1,4 @@
-"""Records that are counted where they lie: of each reading only exact counts come back."""
+"""Records that are counted where they are: only exact counts come back."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 from release_pipeline.mechanisms.basis.counting import AT_ONCE, Encoder, GroupsOfEntries, TablePlan
 from release_pipeline.mechanisms.basis.grid import IntArray
 from release_pipeline.mechanisms.basis.tally import Tally, is_dense
+from release_pipeline.mechanisms.whole_table.measure import Counting as CountingTables
 from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.rows.batches import Cells, CountTables, NumberCells, TextCells, tally_batches, unpack
 from release_pipeline.rows.columns import AnyTable, Read, cut_table, find_entries
@@ -21,7 +22,7 @@ CountPart: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBa
 
 
 class Engine(Protocol):
-    """What reads the records of a release where they lie."""
+    """What reads the records of a release where they are."""
 
     def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
         """What a function makes of the records of each part of the table, which has these columns: exact counts as
@@ -29,7 +30,7 @@ class Engine(Protocol):
         ...
 
 
-class Counting(Protocol):
+class Counting(CountingTables, Protocol):
     """What is counted of the columns that are released together."""
 
     @property
@@ -41,25 +42,6 @@ class Counting(Protocol):
     def records(self) -> int:
         """How many records there are."""
         ...
-
-    def tally(self, place: int) -> Tally:
-        """The exact tally of a column."""
-        ...
-
-    def count(self, plan: TablePlan) -> IntArray:
-        """The exact counts of the wanted tables, one after the other."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class ReadEngine:
-    """Records that `read` gives, in memory."""
-
-    read: Read
-
-    def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
-        """In one part."""
-        return pa.Table.from_batches(list(function(self.read("records", columns).to_batches(AT_ONCE))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +69,12 @@ class CountedRecords:
         """As many as the first tally has."""
         return len(self.tally(0))
 
-    def tally(self, place: int) -> Tally:
+    def tally(self, index: int) -> Tally:
         """Those of all columns come of one reading."""
         if not self.tallies:
             found = self.engine.reduce(list(self.encoders), partial(tally_batches, tuple(self.encoders.values())))
             self.tallies.update({column: Tally.of_counts(*counts) for column, counts in unpack(found).items()})
-        return self.tallies[place]
+        return self.tallies[index]
 
     def count(self, plan: TablePlan) -> IntArray:
         """Of one reading."""
@@ -117,17 +99,17 @@ class DeliveredCells:
         """What finds the run of a delivered cell, and the group of every run, where the groups of entries are known."""
         of_cells = groups.find(self.entries).astype(np.int64)
         missing = np.asarray(self.cells.is_null(nan_is_null=True))
-        cells, found = self.cells.filter(pa.array(~missing)), of_cells[~missing]
-        behind = of_cells[missing][:1] if missing.any() else np.zeros(1, dtype=np.int64)  # else the margins tell of one
+        cells, of_present = self.cells.filter(pa.array(~missing)), of_cells[~missing]
+        behind = of_cells[missing][:1] if missing.any() else np.zeros(1, dtype=np.int64)  # else the margins would show one
         encoder: Cells
         if pa.types.is_string(cells.type):
-            own, runs = np.unique(found, return_inverse=True)
+            of_runs, runs = np.unique(of_present, return_inverse=True)
             encoder = TextCells(tuple(cells.to_pylist()), runs.astype(np.int64))
         else:
-            begins = np.append(True, found[1:] != found[:-1])[: len(found)]
-            own = found[begins]
+            begins = np.append(True, of_present[1:] != of_present[:-1])[: len(of_present)]
+            of_runs = of_present[begins]
             encoder = NumberCells(cells.to_numpy()[begins])
-        return encoder, GroupsOfEntries.of(np.arange(encoder.size), np.append(own, behind), encoder.size)
+        return encoder, GroupsOfEntries.of(np.arange(encoder.size), np.append(of_runs, behind), encoder.size)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -145,11 +127,11 @@ class CountedInPlace:
         """As many as the first tally has."""
         return len(self.tally(0))
 
-    def tally(self, place: int) -> Tally:
+    def tally(self, index: int) -> Tally:
         """From the cells, made once."""
-        if place not in self.tallies:
-            self.tallies[place] = self.cells(list(self.encoders)[place]).tally()
-        return self.tallies[place]
+        if index not in self.tallies:
+            self.tallies[index] = self.cells(list(self.encoders)[index]).tally()
+        return self.tallies[index]
 
     def count(self, plan: TablePlan) -> IntArray:
         """Of one reading there."""

@@ -79,12 +79,6 @@ def group_sizes(codes: Codes, counts: IntArray | None = None) -> IntArray:
     return sizes[group]
 
 
-def encode(columns: Iterable[Any]) -> Codes:
-    """Whole-number codes of Arrow columns, equal entries getting equal codes and missing ones `MISSING`; one column each."""
-    encoded = [number_cells(column)[1] for column in columns]
-    return np.stack(encoded).T if encoded else np.zeros((0, 0), dtype=np.int32)  # a column's codes lie together
-
-
 @dataclass(frozen=True, slots=True)
 class Combinations:
     """The different rows of some columns of codes, how many records have each, and the row of every record."""
@@ -107,8 +101,8 @@ def combine(columns: Sequence[Codes]) -> Combinations:
 def combine_cells(columns: Iterable[Any]) -> tuple[Combinations, tuple[Any, ...]]:
     """Those of Arrow columns, and the entries that the codes are places among, as they came first; missing cells are
     `MISSING`."""
-    told = [number_cells(column) for column in columns]
-    return combine([codes for _, codes in told]), tuple(entries for entries, _ in told)
+    numbered = [number_cells(column) for column in columns]
+    return combine([codes for _, codes in numbered]), tuple(entries for entries, _ in numbered)
 
 
 def spell_rows(codes: Codes, entries: Sequence[Any]) -> list[Any]:
@@ -148,11 +142,11 @@ def suppress_table(table: AnyTable, quasi: Sequence[str], *, below: int, fixed: 
         column = table.column(name)
         return Parts(column.type, lambda: cut(column, place if loses_cells else None)) if loses_cells or dropped else column
 
-    def cut(column: pa.ChunkedArray, place: int | None) -> Iterator[Any]:
+    def cut(column: pa.ChunkedArray, index: int | None) -> Iterator[Any]:
         for own, cells in cut_column(column):
             row = rows.of_record[own]
             told = (
-                cells if place is None else _compute.if_else(pa.array(done.blank[row, place]), pa.scalar(None, cells.type), cells)
+                cells if index is None else _compute.if_else(pa.array(done.blank[row, index]), pa.scalar(None, cells.type), cells)
             )
             yield told.filter(pa.array(left[row])) if dropped else told
 

@@ -46,17 +46,13 @@ class Expected:
         return {"type": self.type, "kwargs": dict(self.kwargs), "meta": meta}
 
 
-def compile_suite(policy: Policy) -> list[Expected]:
-    """What the policy asks of the records of a release, as far as the library has an expectation for it."""
-    return list(_compile(policy))
-
-
 def suite_to_json(policy: Policy) -> dict[str, Any]:
     """The suite as a file that Great Expectations loads: `gx.ExpectationSuite(**json)`."""
     return {"name": policy.policy, "expectations": [expected.to_json() for expected in compile_suite(policy)]}
 
 
-def _compile(policy: Policy) -> Iterator[Expected]:
+def compile_suite(policy: Policy) -> Iterator[Expected]:
+    """What the policy asks of the records of a release, as far as the library has an expectation for it."""
     declared = sorted(policy.declared)
     matched = {"column_set": declared, "exact_match": True}
     yield Expected("expect_table_columns_to_match_set", matched, "schema", "", "columns")
@@ -143,7 +139,7 @@ def load_great_expectations() -> Any:
 
 def judge_suite(checks: Sequence[Check], policy: Policy, *, records: int, columns: Sequence[str]) -> list[Check]:
     """The checks, those that an expectation of the policy's suite judges with its word. `columns`: the header of the source."""
-    suite = compile_suite(policy)
+    suite = list(compile_suite(policy))
     counts = {(check.family, check.column, check.fact): check.count for check in checks}
     types = dict.fromkeys([*columns, *policy.derive], "object")  # derived columns are judged as the source's are
     types |= {name: dtype for name, dtype in _list_types(suite, counts) if name in types}

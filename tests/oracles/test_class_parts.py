@@ -22,7 +22,7 @@ from release_pipeline.masking.classes import _keep_apart  # pyright: ignore[repo
 from release_pipeline.masking.parts import PART
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.publish.wording import _list_grouped_parts  # pyright: ignore[reportPrivateUsage]
-from release_pipeline.rows.columns import Read, read_tables, read_with
+from release_pipeline.rows.columns import Read, load_table, read_tables, read_with
 
 SECRET = bytes(range(32))
 AGES = {"ola": "intervals: [5, 20], ", "mondrian": ""}
@@ -73,7 +73,7 @@ class Made:
         self.tables |= strategy.group(self.read, secret=self.secret, context=("test",), progress=quiet).tables
 
     def mask(self) -> pa.Table:
-        return find_strategy(self.policy).mask(self.read, secret=self.secret, context=("test",), progress=quiet)
+        return load_table(find_strategy(self.policy).mask(self.read, secret=self.secret, context=("test",), progress=quiet))
 
     def suppress(self, masked: pa.Table) -> Suppressed:
         return find_strategy(self.policy).suppress(self.read, masked)

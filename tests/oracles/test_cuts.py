@@ -59,6 +59,9 @@ def as_fractions(matrix: npt.NDArray[Any]) -> list[list[Fraction]]:
     return [[Fraction(entry) for entry in row] for row in matrix.tolist()]
 
 
+LETTERS = Hierarchy.of([["a", "*"], ["b", "*"]])
+
+
 def partition(label: npt.NDArray[np.int64]) -> list[list[int]]:
     return [np.flatnonzero(label == number).tolist() for number in range(int(label.max()) + 1)]
 
@@ -114,9 +117,13 @@ def test_shares_are_compared_beyond_floats() -> None:
         ({"matrix": [[1.0], [np.nan], [np.inf], [-np.inf]]}, InvalidArgument, "holds 3 missing or infinite"),
         ({"matrix": np.ma.masked_array([[1], [2]])}, InvalidType, "masked"),
         ({"matrix": np.array([[2**63], [0]], dtype=np.uint64)}, InvalidArgument, "beyond 64-bit"),
-        ({"hierarchies": {-1: [["a", "*"]]}}, InvalidArgument, "hierarchy for column -1"),
-        ({"hierarchies": {0: [["a", "*"], ["b", "*"]]}}, InvalidArgument, "does not know"),
-        ({"matrix": [[0.5], [0], [1], [1]], "hierarchies": {0: [["a", "*"], ["b", "*"]]}}, InvalidArgument, "does not know"),
+        ({"hierarchies": {-1: Hierarchy.of([["a", "*"]])}}, InvalidArgument, "hierarchy for column -1"),
+        ({"hierarchies": {0: LETTERS}}, InvalidArgument, "does not know"),
+        (
+            {"matrix": [[0.5], [0], [1], [1]], "hierarchies": {0: LETTERS}},
+            InvalidArgument,
+            "does not know",
+        ),
     ],
 )
 def test_refusals(changed: dict[str, Any], error: type[Exception], words: str) -> None:

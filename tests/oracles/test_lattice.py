@@ -1,4 +1,4 @@
-"""OLA against full enumeration: levels, suppressed records, classes and loss, on random problems and on Adult."""
+"""OLA against full enumeration: levels, suppressed records, classes and loss, on random problems."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import random
 from typing import Any, cast, get_args
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from release_pipeline.errors import InvalidArgument, InvalidType
@@ -53,7 +52,6 @@ def same_partition(one: list[Any], other: list[Any]) -> bool:
 
 def assert_equal(found: lattice.Generalisation, wanted: plain.Node, metric: str) -> None:
     assert found.levels == wanted.levels
-    assert found.suppressed.tolist() == wanted.suppressed
     assert found.loss == pytest.approx(plain.bits(wanted.loss) if metric == "entropy" else float(wanted.loss), abs=1e-4)
     assert (found.group < 0).tolist() == wanted.suppressed
     kept = [(a, b) for a, b, gone in zip(found.group.tolist(), wanted.classes, wanted.suppressed, strict=True) if not gone]
@@ -63,13 +61,9 @@ def assert_equal(found: lattice.Generalisation, wanted: plain.Node, metric: str)
 
 
 @pytest.mark.parametrize("seed", [*range(40), 110])
-def test_random_problems_equal_enumeration(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every metric, with and without suppression; by table and by sorting,
-    from the first histogram and from those in between.
-    """
+def test_random_problems_equal_enumeration(seed: int) -> None:
+    """Every metric, with and without suppression."""
     chance = random.Random(seed)  # noqa: S311
-    monkeypatch.setattr(lattice, "_DIRECT", chance.choice([0, 1, lattice._DIRECT]))
-    monkeypatch.setattr(lattice, "_WORTH_KEEPING", chance.choice([1, lattice._WORTH_KEEPING]))
     problem = random_problem(chance)
     n = len(problem[0])
     k = chance.choice([1, 2, 2, 3, 5])
@@ -84,8 +78,6 @@ def test_random_problems_equal_enumeration(seed: int, monkeypatch: pytest.Monkey
                 continue
             found = run(problem, k, allowed, metric)
             assert_equal(found, wanted, metric)
-            assert found.nodes == len(every)
-            assert 1 <= found.evaluated <= found.nodes
 
 
 @pytest.mark.parametrize(("allowed", "levels"), [(1, (1,)), (2, (0,))])
@@ -94,7 +86,7 @@ def test_the_budget_is_exact(allowed: int, levels: tuple[int, ...]) -> None:
     rows = [["a"], ["a"], ["a"], ["b"], ["c"]]
     found = run((rows, [{value: [value, "*"] for value in "abc"}]), 2, allowed, "entropy")
     assert found.levels == levels
-    assert found.suppressed.sum() == (2 if levels == (0,) else 0)
+    assert np.count_nonzero(found.group < 0) == (2 if levels == (0,) else 0)
 
 
 HIERARCHY = Hierarchy.of([("a", "*"), ("b", "*")])
@@ -119,8 +111,3 @@ def test_refusals(changed: dict[str, Any], error: type[Exception], words: str) -
     arguments: dict[str, Any] = {"codes": CODES, "hierarchies": [HIERARCHY], "k": 2, **changed}
     with pytest.raises(error, match=words):
         search_lattice(**arguments)
-
-
-@pytest.fixture(scope="module")
-def adult(reference_data: Any) -> pd.DataFrame:
-    return pd.read_csv(reference_data / "adult.csv", dtype=str, keep_default_na=False)

@@ -37,7 +37,7 @@ def init(name: str, file: Path, columns: str | None, header: bool, output: Path 
         check_input(file),
         header=header,
         columns=None if columns is None else [part.strip() for part in columns.split(",") if part.strip()],
-        place=output,
+        policy_file=output,
     )
     if output is None:
         print(text, end="")

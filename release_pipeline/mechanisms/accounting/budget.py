@@ -97,7 +97,7 @@ class Epsilon:
         return float(self) < other
 
     def __hash__(self) -> int:
-        return hash(float(self))  # equal numbers hash alike; below 2^53 nano the float tells all values apart
+        return hash(float(self))  # equal numbers hash alike; below 2^53 nano the float differs for all values
 
     def __str__(self) -> str:
         return format_nano(self.nano)

@@ -1,17 +1,17 @@
 """How a method that works column by column gets its sums, and the rule that gives each of them its noise scale.
 
 A rule holds everything that is known of the scales before and after the data are seen: the scales themselves, the one public
-bound on them, and how large the noise of a cluster can be. Each derivation stands at its rule. `Sums` says which sums are
+bound on them, and how large the noise of a cluster can be. Each rule has its derivation. `Sums` says which sums are
 published, and how far one changed record can move them (`sensitivity`).
 """
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
 
 import numpy as np
 
@@ -53,10 +53,6 @@ class Sums:
     bias: int
 
 
-def _plain_sums(clusters: RankClusters) -> IntArray:
-    return clusters.sums()
-
-
 def _plain_reach(k: int) -> int:
     """B = 2: the ups of plain sums add up to at most W, and so do the downs."""
     return 2
@@ -76,7 +72,7 @@ def _trimmed_moves(clusters: RankClusters, width: int) -> Moves:
     return trimmed_moves(clusters)  # which no end of the domain is part of
 
 
-PLAIN = Sums("plain", 1, _plain_sums, plain_moves, _plain_reach, bias=0)
+PLAIN = Sums("plain", 1, RankClusters.sums, plain_moves, _plain_reach, bias=0)
 TRIMMED = Sums("trimmed", 3, trimmed_sums, _trimmed_moves, _trimmed_reach, bias=1)
 
 
@@ -90,45 +86,43 @@ class Bounds:
     root: float
 
 
-class ScaleRule(Protocol):
-    """How the noise scale of each cluster's sum is found, and what is known of it from declared facts alone.
+@dataclass(frozen=True, slots=True)
+class ScaleRule:
+    """How the noise scale of each cluster's sum is found, and what is known of it from declared facts only.
 
     `is_public`: every sum has the same scale, which anybody can compute (`public_scale`). `grows`: the bound grows with the
     number of clusters.
     """
 
-    @property
-    def is_public(self) -> bool: ...
-
-    @property
-    def grows(self) -> bool: ...
+    is_public: bool = False
+    grows: bool = False
 
     def public_scale(self, width: int, epsilon: Epsilon) -> int | None:
         """The scale of every sum, where anybody can compute it; None where the data decide."""
-        ...
+        return None
 
+    @abstractmethod
     def scales(self, clusters: RankClusters, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
         """The scale of each sum."""
-        ...
 
+    @abstractmethod
     def worst(self, sums: Sums, *, k: int, clusters: int, width: int, epsilon: Epsilon) -> int:
         """The one public bound: no scale is larger, over all data. It needs declared facts and the number of clusters, which
         follows from that of the records."""
-        ...
 
     def least(self, width: int, epsilon: Epsilon) -> int:
-        """No scale is smaller, over all data; 0 where a sum may have no noise."""
-        ...
+        """No scale is smaller, over all data; 0 where a sum may have no noise, as that of a cluster of equal values."""
+        return 0
 
+    @abstractmethod
     def bound_all(self, sums: Sums, *, k: int, sizes: IntArray, width: int, epsilon: Epsilon) -> Bounds | None:
         """What the scales of clusters of these sizes, of k records or more, do not exceed together. None where the rounding of
         so many of them is not bounded."""
-        ...
 
+    @abstractmethod
     def mean_noise(self, sums: Sums, *, k: int, clusters: int | None, width: int, epsilon: Epsilon) -> float | None:
         """E|Z| on the sum of a cluster of k records, in grid units: the figure itself where the scale is public, or else the most
         over all data. None where that needs the number of clusters, which is not known."""
-        ...
 
 
 def mean_magnitude(scale: int) -> float:
@@ -146,12 +140,11 @@ def domain_scale(width: int, epsilon: Epsilon) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class OfDomain:
+class OfDomain(ScaleRule):
     """t = ceil(W / eps) for every sum: all moves of one change add up to at most W (methods.md section 2). A rule with another
     public scale overrides `size`, and everything that is said of the noise follows."""
 
     is_public: bool = True
-    grows: bool = False
 
     def size(self, width: int, epsilon: Epsilon) -> int:
         """The largest scale of a sum."""
@@ -224,14 +217,8 @@ class LocalSensitivity(OfDomain):
 
 
 @dataclass(frozen=True, slots=True)
-class OfMoves:
+class OfMoves(ScaleRule):
     """IDP24 Prop. 9: t_j = ceil(D_j / eps) with D_j = max(up_j, down_j). One cluster may have all of B W."""
-
-    is_public: bool = False
-    grows: bool = False
-
-    def public_scale(self, width: int, epsilon: Epsilon) -> None:
-        """None: the data decide."""
 
     def scales(self, clusters: RankClusters, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
         """By how far each sum can move."""
@@ -240,10 +227,6 @@ class OfMoves:
     def worst(self, sums: Sums, *, k: int, clusters: int, width: int, epsilon: Epsilon) -> int:
         """ceil(B W / eps)."""
         return math.ceil(sums.reach(k) * width / epsilon.fraction)
-
-    def least(self, width: int, epsilon: Epsilon) -> int:
-        """None for a cluster of equal values."""
-        return 0
 
     def bound_all(self, sums: Sums, *, k: int, sizes: IntArray, width: int, epsilon: Epsilon) -> Bounds:
         """t_j = ceil(D_j/eps) <= D_j/eps + 1 where D_j > 0, sum D_j <= B W, and sum D_j^2 <= (sum D_j)^2."""
@@ -256,14 +239,10 @@ class OfMoves:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibrated:
+class Calibrated(ScaleRule):
     """The least-error scales whose joint loss is at most epsilon (`calibrate_column`), bounded by `calibrated_reach`."""
 
-    is_public: bool = False
     grows: bool = True
-
-    def public_scale(self, width: int, epsilon: Epsilon) -> None:
-        """None: the data decide."""
 
     def scales(self, clusters: RankClusters, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
         """By all moves together."""
@@ -273,10 +252,6 @@ class Calibrated:
         """For a last cluster of up to 2k - 1 records."""
         reach = calibrated_reach(sums.reach(k), clusters, stretch=(2 - 1 / k) ** (1 / 3))
         return math.ceil(Fraction(reach) * width / epsilon.fraction) + 1
-
-    def least(self, width: int, epsilon: Epsilon) -> int:
-        """None for a cluster of equal values."""
-        return 0
 
     def bound_all(self, sums: Sums, *, k: int, sizes: IntArray, width: int, epsilon: Epsilon) -> Bounds | None:
         """`calibrate_column` takes w_j = (A_j c_j)^(1/3) sum_i A_i^(2/3) c_i^(-1/3) / eps for moves A_j with sum A_j <= B W,

@@ -1,8 +1,8 @@
 """The three criteria of an anonymised table (WP14), and the attacks that each of them is tried by: the one place that says so.
 
 Singling out: whether records of one person can be isolated. Linkability: whether records about the same person can be joined.
-Inference: whether a value can be told from those of other columns. An attack that finds little proves nothing; one that finds
-something beyond its control group has found what the table tells of the people in it.
+Inference: whether a value follows from those of other columns. An attack that finds little proves nothing; one that finds
+something beyond its control group has found what the table reveals of the people in it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SINGLING_OUT, LINKABILITY, INFERENCE = "singling_out", "linkability", "inference
 @dataclass(frozen=True, slots=True)
 class Criterion:
     """`begins`: how the names of its attacks begin. `attacks`: those on all columns together; without, there is one for each
-    column. Each is beside a control group. `linkage`: whether record linkage, which has none, is told with them."""
+    column. Each has a control group. `linkage`: whether record linkage, which has none, is reported with them."""
 
     begins: str
     attacks: tuple[str, ...] = ()
@@ -65,8 +65,8 @@ def name_attacks(criterion: str, columns: Iterable[str]) -> tuple[str, ...]:
     return own.attacks or tuple(f"{own.begins} {column}" for column in columns)
 
 
-# Rows near people, where rows are nobody's: what they tell of people that they were made of, and of
-# strangers.
+# Rows near people, where rows are synthetic: what they reveal of people that they were made of, and
+# of strangers.
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class NearRows:
-    """What rows that are nobody's tell somebody who knows some columns of a person and takes the nearest row for the person's.
+    """What synthetic rows reveal to somebody who knows some columns of a person and takes the nearest row for the person's.
 
     known             the columns that are known
     equal             the share of people that the table was made of for whom some row has exactly what is known of them
@@ -131,7 +131,7 @@ def find_near_rows(table: Attacked, people: People, *, known: Sequence[str], sec
 
     Of rows that are equally near the attacker takes any with the same chance; a number is right within the tolerance of
     `infer`. No row is an own one, so that nothing is linked: a row just like a stranger is there because people like that are
-    many, or by chance. What is more for the first than for strangers is what the table tells of its people.
+    many, or by chance. The table reveals of its people what is more for them than for strangers.
     """
     if not set(known) | set(secrets) <= {column.name for column in table.columns} or not set(known):
         raise InvalidArgument("nothing is known, or a column is not one of the table's.", where="known")
@@ -155,8 +155,8 @@ def find_near_rows(table: Attacked, people: People, *, known: Sequence[str], sec
 
 
 def _judge_claim(name: str, people: FloatArray, strangers: FloatArray, guess: float) -> Claim:
-    right, beside = measure_share(people, among=None), measure_share(strangers, among=None)
-    return Claim(name, right, beside, guess, subtract_shares(right, beside))
+    right, of_strangers = measure_share(people, among=None), measure_share(strangers, among=None)
+    return Claim(name, right, of_strangers, guess, subtract_shares(right, of_strangers))
 
 
 def _measure_nearness(view: View, people: People, columns: int) -> tuple[tuple[Share, Share], tuple[float, float]]:

@@ -1,19 +1,18 @@
-"""Inferring: whether the rows nearest to a person tell what the attacker does not know (GEM23)."""
+"""Inferring: whether the rows nearest to a person reveal what the attacker does not know (GEM23)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from release_pipeline.errors import InvalidArgument
 from release_pipeline.mechanisms.attacks.view import Attack, Attacked, AttackedColumn, People, Rows, View, draw_people, judge
 from release_pipeline.mechanisms.basis.grid import FloatArray, IntArray
 from release_pipeline.mechanisms.noise import NoiseStream
-from release_pipeline.mechanisms.risk.neighbours import MOST_AXES, ROUNDING, SLACK, Nearest, Neighbours, count_axes
+from release_pipeline.mechanisms.risk.neighbours import ROUNDING, SLACK, Nearest, Neighbours
 
 INFERRED = 500  # people attacked, at most, each once for every column, and as many in the control group
 TOLERANCE = 0.05  # of the mean absolute deviation: a number is inferred if the guess is as near as this
@@ -28,7 +27,7 @@ class Inference:
 
 
 def infer(table: Attacked, *, stream: NoiseStream, people: People | None = None, among: int | None = None) -> Inference:
-    """How often the rows nearest by all other columns tell a person's value in one column, for each column in turn.
+    """How often the rows nearest by all other columns reveal a person's value in one column, for each column in turn.
 
     The attacker guesses the value of one of the nearest rows. A category is inferred if it is the person's own. A number is
     inferred if the guess differs by at most 5% of the mean absolute deviation of the original column from its median. (GEM23
@@ -42,9 +41,8 @@ def infer(table: Attacked, *, stream: NoiseStream, people: People | None = None,
     people = people or draw_people(len(table), stream, most=INFERRED)
     results: list[Attack] = []
     sums = [np.zeros(len(some)) for some in (people.targets, people.control)]
-    is_wide = _count_axes(table) > MOST_AXES
-    each = _infer_all(table, people) if is_wide else (infer_column(table, secret, people) for secret in table.columns)
-    for secret, (tried, guess) in zip(table.columns, each, strict=True):
+    for secret in table.columns:
+        tried, guess = infer_column(table, secret, people)
         for total, successes in zip(sums, tried, strict=True):
             total += successes
         name = f"inferring {secret.name}"
@@ -53,49 +51,6 @@ def infer(table: Attacked, *, stream: NoiseStream, people: People | None = None,
     guess = float(np.mean([result.guess for result in results]))
     worst = max(results, key=lambda result: result.risk.value).worst
     return Inference(judge("inferring", means[0], means[1], guess=guess, among=among, worst=worst), tuple(results))
-
-
-def _count_axes(table: Attacked) -> int:
-    """How many axes a tree of the released rows would have: see `neighbours`."""
-    return sum(1 if column.is_numeric else count_axes(len(np.unique(column.released))) for column in table.columns)
-
-
-def _infer_all(table: Attacked, people: People) -> Iterator[tuple[list[FloatArray], float]]:
-    """What `infer_column` gives for each column, by all others, at a cost that grows with their number
-    and not with its square."""
-    released = np.stack([column.released[people.left] for column in table.columns], dtype=np.float64)
-    width = released.max(axis=1) - released.min(axis=1)
-    is_number = np.array([column.is_numeric for column in table.columns])
-    scale = np.where(is_number, np.divide(1.0, width, out=np.zeros_like(width), where=width > 0), -1.0)
-    tolerance = np.array([_find_tolerance(column) for column in table.columns])
-    both = (people.targets, people.control)
-    who = np.concatenate(both)
-    truth = np.stack([column.of_people(who) for column in table.columns], axis=1, dtype=np.float64)
-    if not (np.isfinite(scale).all() and np.isfinite(truth).all() and np.isfinite(width).all()):
-        raise InvalidArgument("there are numbers whose distance is not finite.", where="the attacked columns")
-    chance = np.stack([_guess_of_person(released, scale, own, tolerance) for own in truth])
-    for place, column in enumerate(table.columns):
-        values, count = np.unique(column.released[people.left], return_counts=True)
-        guess = _guess_best(values, count, tolerance[place], column.original)
-        yield np.split(chance[:, place], [len(people.targets)]), guess
-
-
-def _guess_of_person(released: FloatArray, scale: FloatArray, truth: FloatArray, tolerance: FloatArray) -> FloatArray:
-    """For each column as the secret, the share of the rows nearest by all others that have the person's value right.
-
-    `released` has a row for each column and a column for each released row. `scale` is one over the range of a column of numbers,
-    0 for one without range, -1 for categories. All distances are added up once, and each secret's own is taken off.
-    """
-    apart = np.abs(released - truth[:, np.newaxis])
-    distance = np.where(scale[:, np.newaxis] < 0, apart != 0, apart * scale[:, np.newaxis])
-    total = distance.sum(axis=0)
-    rest = total - distance
-    nearest = rest.argmin(axis=1)
-    least = np.take_along_axis(rest, nearest[:, np.newaxis], axis=1)
-    rounding = ROUNDING * len(released) * np.maximum(total, total[nearest][:, np.newaxis])
-    near = rest <= least * (1 + SLACK) + rounding
-    right = near & (apart <= widen(tolerance, truth)[:, np.newaxis])
-    return right.sum(axis=1) / near.sum(axis=1)
 
 
 def widen(tolerance: Any, truth: Any) -> Any:
@@ -152,32 +107,23 @@ def _mean_deviation(values: npt.NDArray[Any]) -> float:
     return float(distances.mean())
 
 
-# Linking: whether the released table joins what two sources know about the same person (GEM23).
+# Linking: whether the released table joins two sources' knowledge of the same person (GEM23).
 
 
 TARGETS = 1_000  # people attacked, at most, and as many in the control group
 
 
-def link(
-    table: Attacked,
-    *,
-    stream: NoiseStream,
-    known: tuple[Sequence[str], Sequence[str]] | None = None,
-) -> Attack:
+def link(table: Attacked, *, stream: NoiseStream) -> Attack:
     """How often the released table joins what two sources know about the same person, who is in both under different names.
 
-    `known` names the columns of the one source and those of the other; without it, every other column each. The attacker takes
+    Each source knows every other column. The attacker takes
     one of the rows nearest by the first source's columns, one of those nearest by the second's, and wins if it is the same row:
     with sets A and B of rows equally near, the chance is |A and B| / (|A| |B|). Without ties this is GEM23's attack with one
     neighbour; k equal rows, however near, link with 1/k, while with ties broken by the order of rows they would always. Two rows
     at random are the same one once in as many as there are: that is `guess`.
     """
-    names = [column.name for column in table.columns]
-    sources = (names[::2], names[1::2]) if known is None else (list(known[0]), list(known[1]))
-    if set(sources[0]) & set(sources[1]) or not set(sources[0]) | set(sources[1]) <= set(names):
-        raise InvalidArgument("the two sources share a column, or know one that the table does not have.", where="known")
     people = draw_people(len(table), stream, most=TARGETS)
-    one, other = (View([column for column in table.columns if column.name in source], people.left) for source in sources)
+    one, other = (View(table.columns[start::2], people.left) for start in (0, 1))
     join = _Join(one.neighbours, other.neighbours)
     tried = [
         np.array([join.chance(*lists) for lists in zip(one.lists(some), other.lists(some), strict=True)])
@@ -195,16 +141,16 @@ class _Join:
         self._rows: tuple[IntArray, IntArray] | None = None
         self._marked = np.zeros(len(other.weight), dtype=np.bool_)
 
-    def chance(self, one: IntArray, other: IntArray) -> float:
+    def chance(self, points_of_one: IntArray, other: IntArray) -> float:
         """|A and B| / (|A| |B|) for the rows A at some points of the one view and the rows B at some of the other."""
-        sizes = int(self._one.weight[one].sum()), int(self._other.weight[other].sum())
-        if len(one) * len(other) <= sizes[0]:
-            wanted = (one[:, np.newaxis] * len(self._marked) + other).reshape(-1)
+        sizes = int(self._one.weight[points_of_one].sum()), int(self._other.weight[other].sum())
+        if len(points_of_one) * len(other) <= sizes[0]:
+            wanted = (points_of_one[:, np.newaxis] * len(self._marked) + other).reshape(-1)
             first, last = (np.searchsorted(self._pairs, wanted, side=side) for side in ("left", "right"))
             both = int(np.sum(last - first))
         else:
             self._marked[other] = True
-            both = sum(int(np.count_nonzero(self._marked[self._other.place[rows]])) for rows in self._rows_at(one))
+            both = sum(int(np.count_nonzero(self._marked[self._other.place[rows]])) for rows in self._rows_at(points_of_one))
             self._marked[other] = False
         return both / (sizes[0] * sizes[1])
 

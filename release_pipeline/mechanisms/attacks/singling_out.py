@@ -17,9 +17,7 @@ ATTEMPTS = 20_000  # to make one of several columns
 MOST_COLUMNS = 5  # in one predicate
 
 _ATTEMPTS_PER_ROW = 10
-_FIRST_LOOK = 4_096  # rows that most attempts fail on already
 _SOME = 1_024  # rows that are looked at before all others, to see whether more than one meets a predicate
-_TOGETHER = 1_024  # attempts that are looked at together
 
 Comparison: TypeAlias = Literal["<=", ">=", "=="]
 _EQUAL, _AT_LEAST, _AT_MOST = range(3)
@@ -37,7 +35,7 @@ class Side:
         self._listed = [column.tolist() for column in self.ordered]  # of which one entry is found sooner
 
     def is_met_once(self, predicate: Predicate) -> bool:
-        """Whether exactly one row meets all conditions: where some rows tell that there are more, no others are looked at."""
+        """Whether exactly one row meets all conditions: where some rows show that there are more, no others are looked at."""
         spans = [self._span(*condition) for condition in predicate]
         rarest = min(range(len(spans)), key=lambda number: spans[number][1] - spans[number][0])
         rows = self.order[predicate[rarest][0]][slice(*spans[rarest])]
@@ -83,12 +81,12 @@ def make_by_one_column(released: Side, kinds: list[bool], stream: NoiseStream) -
     enough = int(np.searchsorted(np.cumsum(unique.any(axis=1)), PREDICATES)) + 1
     for row, column in np.argwhere(unique[:enough]).tolist():
         pool.append((row, ((column, "==", released.columns[column][row].item()),)))
-    found: dict[int, Predicate] = {}
+    predicates: dict[int, Predicate] = {}
     for place in shuffled_positions(len(pool), stream):
         row, predicate = pool[int(place)]
-        if len(found) < PREDICATES:
-            found.setdefault(row, predicate)
-    return list(found.values())
+        if len(predicates) < PREDICATES:
+            predicates.setdefault(row, predicate)
+    return list(predicates.values())
 
 
 def make_by_several_columns(released: Side, kinds: list[bool], stream: NoiseStream) -> list[Predicate]:
@@ -107,54 +105,19 @@ def make_by_several_columns(released: Side, kinds: list[bool], stream: NoiseStre
         np.where(of_rows > median, _AT_LEAST, _AT_MOST) if numeric else np.full(attempts, _EQUAL)
         for of_rows, median, numeric in zip(values, medians, kinds, strict=True)
     ]
-    first = _FirstRows([column[:_FIRST_LOOK] for column in released.columns])
-    found: dict[int, Predicate] = {}
-    for start in range(0, attempts, _TOGETHER):
-        part = slice(start, start + _TOGETHER)
-        few = first.count([one[part] for one in values], [one[part] for one in compared], chosen[part]) < 2
-        for attempt in (start + np.flatnonzero(few)).tolist():
-            row = int(rows[attempt])
-            if row in found:
-                continue
-            conditions: list[tuple[int, Comparison, float]] = []
-            for column in np.flatnonzero(chosen[attempt]).tolist():
-                comparison = _COMPARISONS[int(compared[column][attempt])]
-                conditions.append((column, comparison, values[column][attempt].item()))
-            predicate = tuple(conditions)
-            if released.is_met_once(predicate):
-                found[row] = predicate
-                if len(found) == PREDICATES:
-                    return list(found.values())
-    return list(found.values())
-
-
-class _FirstRows:
-    """Some rows, by which very many predicates are looked at together: of each column which rows come first in its order, as
-    bits, for every number of them."""
-
-    def __init__(self, columns: list[npt.NDArray[Any]]) -> None:
-        self._ordered: list[npt.NDArray[Any]] = []
-        self._firsts: list[npt.NDArray[np.uint64]] = []
-        count = len(columns[0])
-        for column in columns:
-            order = np.argsort(column, kind="stable")
-            self._ordered.append(column[order])
-            firsts = np.zeros((count + 1, -(-count // 64)), dtype=np.uint64)
-            firsts[np.arange(1, count + 1), order // 64] = np.uint64(1) << (order % 64).astype(np.uint64)
-            self._firsts.append(np.bitwise_or.accumulate(firsts, axis=0))
-
-    def count(
-        self, values: list[npt.NDArray[Any]], compared: list[npt.NDArray[np.intp]], chosen: npt.NDArray[np.bool_]
-    ) -> npt.NDArray[np.int64]:
-        """How many of the rows meet each predicate: of every column one value and comparison of each, and whether it is asked."""
-        met = np.repeat(self._firsts[0][-1:], len(chosen), axis=0)
-        for column, (ordered, firsts) in enumerate(zip(self._ordered, self._firsts, strict=True)):
-            asked = np.flatnonzero(chosen[:, column])
-            sought, how = values[column][asked], compared[column][asked]
-            begin = np.where(how == _AT_MOST, 0, np.searchsorted(ordered, sought, side="left"))
-            end = np.where(how == _AT_LEAST, len(ordered), np.searchsorted(ordered, sought, side="right"))
-            met[asked] &= firsts[end] ^ firsts[begin]
-        return np.bitwise_count(met).sum(axis=1, dtype=np.int64)
+    predicates: dict[int, Predicate] = {}
+    for attempt, row in enumerate(rows.tolist()):
+        if row in predicates:
+            continue
+        predicate: Predicate = tuple(
+            (column, _COMPARISONS[int(compared[column][attempt])], values[column][attempt].item())
+            for column in np.flatnonzero(chosen[attempt]).tolist()
+        )
+        if released.is_met_once(predicate):
+            predicates[row] = predicate
+            if len(predicates) == PREDICATES:
+                break
+    return list(predicates.values())
 
 
 def make_by_chance(released: Side, kinds: list[bool], stream: NoiseStream, *, most: int) -> list[Predicate]:
@@ -172,13 +135,13 @@ def make_by_chance(released: Side, kinds: list[bool], stream: NoiseStream, *, mo
     predicates: list[Predicate] = []
     for number, chosen in enumerate(columns):
         conditions: list[tuple[int, Comparison, float]] = []
-        for place, column in enumerate(chosen):
+        for position, column in enumerate(chosen):
             level = levels[column]
             if kinds[column]:
-                value = float(level[0] + (level[1] - level[0]) * chance[number, place])
-                conditions.append((column, ">=" if upwards[number, place] else "<=", value))
+                value = float(level[0] + (level[1] - level[0]) * chance[number, position])
+                conditions.append((column, ">=" if upwards[number, position] else "<=", value))
             else:
-                conditions.append((column, "==", level[int(chance[number, place] * len(level))].item()))
+                conditions.append((column, "==", level[int(chance[number, position] * len(level))].item()))
         predicates.append(tuple(conditions))
     return predicates
 
@@ -216,7 +179,7 @@ def single_out(table: Attacked, *, stream: NoiseStream) -> tuple[Attack, Attack]
 
 
 def single_out_beside(table: Attacked, people: People, *, stream: NoiseStream) -> tuple[Attack, Attack]:
-    """The same where the table was made without the control group, its rows being somebody's or nobody's: predicates of as many
+    """`single_out` where the table was made without the control group, of records or synthetic: predicates of as many
     of them as there are people, who are as many as those that it was made without."""
     if len(people.targets) != len(people.control):
         raise InvalidArgument("there must be as many people in the control group as others.", where="people")
@@ -228,17 +191,15 @@ def _single_out(table: Attacked, rows: Rows, people: People, stream: NoiseStream
     targets, control = people.targets, people.control
     released = Side([column.released[rows] for column in table.columns])
     kinds = [column.is_numeric for column in table.columns]
-    found = [make_by_one_column(released, kinds, stream), make_by_several_columns(released, kinds, stream)]
+    tried = [make_by_one_column(released, kinds, stream), make_by_several_columns(released, kinds, stream)]
     guesses = [make_by_chance(released, kinds, stream, most=most) for most in (1, MOST_COLUMNS)]
-    del released
     side = Side([column.of_people(targets) for column in table.columns])
-    hits, lucky = ([side.single_out(predicates) for predicates in made] for made in (found, guesses))
-    del side
+    hits, lucky = ([side.single_out(predicates) for predicates in made] for made in (tried, guesses))
     side = Side([column.of_people(control) for column in table.columns])
-    misses = [side.single_out(predicates) for predicates in found]
+    misses = [side.single_out(predicates) for predicates in tried]
     names = ("singling out by one column", "singling out by several columns")
     attacks: list[Attack] = []
-    for name, predicates, hit, missed, luck in zip(names, found, hits, misses, lucky, strict=True):
+    for name, predicates, hit, missed, luck in zip(names, tried, hits, misses, lucky, strict=True):
         gain = np.zeros(len(table.columns))
         for predicate, difference in zip(predicates, hit.astype(np.int64) - missed, strict=True):
             gain[[column for column, _, _ in predicate]] += difference

@@ -21,17 +21,16 @@ Rows: TypeAlias = npt.NDArray[np.intp]
 @dataclass(frozen=True, slots=True, repr=False)
 class AttackedColumn:
     """One column before and after: float64 for numbers, or integers that number categories (-1: blank) in the same way in
-    both. `own` is the row of the original of each released one, where they do not lie in the same order: so that nobody need
-    put a column into it."""
+    both. `original_rows`: the row of the original of each released one, where they do not lie in the same order."""
 
     name: str
     original: npt.NDArray[Any]
     released: npt.NDArray[Any]
-    own: Rows | None = None
+    original_rows: Rows | None = None
 
     def of_people(self, people: Rows) -> npt.NDArray[Any]:
         """The originals of some released rows."""
-        rows: Rows = people if self.own is None else self.own[people]
+        rows: Rows = people if self.original_rows is None else self.original_rows[people]
         return np.take(self.original, rows)
 
     @property
@@ -43,7 +42,7 @@ class AttackedColumn:
 @dataclass(frozen=True, slots=True, repr=False)
 class Attacked:
     """A released table and what it was made of: row i of every released column comes from row i of every original one, or from
-    row own[i] of it."""
+    row original_rows[i] of it."""
 
     columns: tuple[AttackedColumn, ...]
 
@@ -54,8 +53,8 @@ class Attacked:
             kinds = {column.original.dtype.kind, column.released.dtype.kind}
             if kinds != {"f"} and not kinds <= {"i", "u"}:
                 raise InvalidType("a column is neither float64 nor integer codes, before and after.", where=column.name)
-            own = column.original if column.own is None else column.own
-            if {own.shape, column.released.shape} != {(len(self),)}:
+            rows = column.original if column.original_rows is None else column.original_rows
+            if {rows.shape, column.released.shape} != {(len(self),)}:
                 raise InvalidArgument("the columns do not have equally many rows.", where=column.name)
             if column.is_numeric and not (np.isfinite(column.original).all() and np.isfinite(column.released).all()):
                 raise InvalidArgument(
@@ -70,7 +69,7 @@ class Attacked:
         return len(self.columns[0].released)
 
 
-# Who is attacked, who is in the control group, and what an attack came to beside it.
+# Who is attacked, who is in the control group, and what an attack came to compared with them.
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,7 @@ class Attack:
     control  the same against people whose own rows had been taken out
     guess    the share of successes of somebody who does not look at any row that is near
     risk     the attack's successes beyond the control group's, as a share of what was left to gain (`difference_beyond`)
-    worst    the column that most of the risk is in, where the attack can tell; empty where it cannot or where there is no risk
+    worst    the column that most of the risk is in, where the attack shows it; empty where it does not or where there is no risk
     """
 
     name: str
@@ -113,9 +112,9 @@ def judge(
     name: str, tried: npt.NDArray[Any], control: npt.NDArray[Any], *, guess: float, among: int | None, worst: str = ""
 ) -> Attack:
     """What came of it, person by person (`tried`, `control`); `among`: of how many in all they were drawn."""
-    attack, beside = (measure_share(successes.astype(np.float64), among=among) for successes in (tried, control))
-    risk = difference_beyond(attack, beside)
-    return Attack(name, attack, beside, guess, risk, worst if risk.value > 0 else "")
+    attack, of_control = (measure_share(successes.astype(np.float64), among=among) for successes in (tried, control))
+    risk = difference_beyond(attack, of_control)
+    return Attack(name, attack, of_control, guess, risk, worst if risk.value > 0 else "")
 
 
 # What an attacker knows of released rows, and which of them are nearest to a person.
@@ -140,12 +139,12 @@ class View:
                 else:
                     self._constant.append((column, least))
         known = np.empty((len(left), len(self._numbers)))
-        for place, (column, least, width) in enumerate(self._numbers):
-            known[:, place] = (column.released[left] - least) / width
+        for index, (column, least, width) in enumerate(self._numbers):
+            known[:, index] = (column.released[left] - least) / width
         codes = np.empty((len(left), len(self._codes)), dtype=np.int64)
-        for place, column in enumerate(self._codes):
-            codes[:, place] = column.released[left]
-        self.neighbours = Neighbours(known, power=1, codes=codes, consume=True)
+        for index, column in enumerate(self._codes):
+            codes[:, index] = column.released[left]
+        self.neighbours = Neighbours(known, power=1, codes=codes)
 
     def search(self, people: Rows, secret: AttackedColumn) -> Iterator[tuple[Nearest, npt.NDArray[Any]]]:
         """The rows nearest to the originals of some people, and these people's values of the secret."""
@@ -169,9 +168,9 @@ class View:
 
     def _points(self, people: Rows) -> tuple[FloatArray, IntArray]:
         points = np.empty((len(people), len(self._numbers)))
-        for place, (column, least, width) in enumerate(self._numbers):
-            points[:, place] = (column.of_people(people) - least) / width
+        for index, (column, least, width) in enumerate(self._numbers):
+            points[:, index] = (column.of_people(people) - least) / width
         codes = np.empty((len(people), len(self._codes)), dtype=np.int64)
-        for place, column in enumerate(self._codes):
-            codes[:, place] = column.of_people(people)
+        for index, column in enumerate(self._codes):
+            codes[:, index] = column.of_people(people)
         return points, codes

@@ -2,7 +2,7 @@
 comes after the first one of its domain.
 
 Moments have no time zone: what is written is what is meant, and a source that has a zone has UTC. A moment belongs to the unit
-that it lies in (a day at any of its times), which is a function of that moment alone.
+that it lies in (a day at any of its times), which is a function of that moment only.
 """
 
 from __future__ import annotations

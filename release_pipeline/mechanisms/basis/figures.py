@@ -11,8 +11,8 @@ from decimal import Decimal
 from release_pipeline.sentences import FIGURES
 
 DIGITS = 3
-LEAST_SHARE = 0.0001  # that is told as a number
-_MOST_DIGITS = 17  # 17 digits tell any two floats apart
+LEAST_SHARE = 0.0001  # that is shown as a number
+_MOST_DIGITS = 17  # any two floats differ in 17 digits
 
 
 def show_figure(number: float) -> str:
@@ -25,7 +25,7 @@ def show_figure(number: float) -> str:
 
 
 def show_share(share: float) -> str:
-    """A share that is not exact, in percent: what is there is never told as nothing, nor what is not all as all.
+    """A share that is not exact, in percent: what is there is never shown as nothing, nor what is not all as all.
 
     >>> [show_share(share) for share in (0.0, 0.00004, 0.0002, 0.745, 0.99999, 1.0)]
     ['0%', 'less than 0.01%', '0.02%', '74.5%', 'more than 99.9%', '100%']

@@ -41,7 +41,7 @@ class Grid:
         """The grid of a declared domain; (hi - lo) / step must be a whole number from 1 to 2^52.
 
         Text, integers, Decimal and Fraction are taken exactly. A float is taken as the shortest decimal that prints
-        as it; when such a domain misses a whole number of steps by rounding error alone, the nearest one is meant.
+        as it; when such a domain misses a whole number of steps by rounding error only, the nearest one is meant.
 
         >>> Grid.declare((0, "0.3"), "0.1").width, Grid.declare((0, 1.5 * 14.2), 0.05).width
         (3, 426)
@@ -82,7 +82,7 @@ class Grid:
         >>> Grid.declare((0, 1), "0.1").units_of(["0.3", 0])
         (0, 3)
         """
-        found: list[int] = []
+        whole_units: list[int] = []
         for point in points:
             units = (_fraction(point) - self.lo) / self.step
             if not 0 <= units <= self.width:
@@ -93,15 +93,15 @@ class Grid:
                     where="atoms",
                     remedy="Name values that are the lower end of the domain and a whole number of grid steps.",
                 )
-            found.append(int(units))
-        if len(set(found)) < len(found):
+            whole_units.append(int(units))
+        if len(set(whole_units)) < len(whole_units):
             raise InvalidArgument("an atom is named twice.", where="atoms", remedy="Name each once.")
-        return tuple(sorted(found))
+        return tuple(sorted(whole_units))
 
     def quantise(self, values: npt.NDArray[Any]) -> IntArray:
         """q = round((clamp(x) - lo) / step) in 0..width for each value, on its own.
 
-        A fixed function of each value alone, whatever its rounding in the last bit: that is all the claims need.
+        A fixed function of each value only, whatever its rounding in the last bit: that is all the claims need.
         Only correctly rounded operations are used, so every processor gives the same integers.
         """
         units, encoder = np.empty(len(values), dtype=np.int64), self.encoder

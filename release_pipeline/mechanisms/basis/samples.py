@@ -1,4 +1,4 @@
-"""Records that stand for others: weighted means and quantiles, and what a sample tells of the population that it was drawn from.
+"""Records that stand for others: weighted means and quantiles, and what a sample says of the population that it was drawn from.
 
 Each record of a sample has a weight, the number of people of the population that it stands for. Of f records of a sample with the
 same quasi-identifiers, whose weights add up to W, the number F of people in the population who have these is taken to be f plus a
@@ -75,7 +75,7 @@ def _sum_series(size: FloatArray, share: FloatArray) -> FloatArray:
 
 
 def risk_in_population(group: IntArray, weights: FloatArray) -> PopulationRisk:
-    """What a sample tells of the population, over all of its records."""
+    """The risk of all records of a sample in the population."""
     risk = risk_of_records(group, weights)
     size = np.bincount(group)
     alone = size[group] == 1
@@ -169,7 +169,7 @@ def wilson_interval(value: float, tried: int) -> tuple[float, float]:
     return max(centre - half, 0.0), min(centre + half, 1.0)
 
 
-def bound_share(found: npt.ArrayLike, of: int, doubt: float) -> tuple[FloatArray, FloatArray]:
+def bound_share(hits: npt.ArrayLike, of: int, doubt: float) -> tuple[FloatArray, FloatArray]:
     """Bounds on the probability of an event that happened so often in so many tries (CP34), each wrong with a probability of
     `doubt` at the most, whatever the event's is.
 
@@ -180,7 +180,7 @@ def bound_share(found: npt.ArrayLike, of: int, doubt: float) -> tuple[FloatArray
     import scipy.special  # 0.1 s to import: only where it is used
 
     special: Any = scipy.special
-    count = np.asarray(found, dtype=np.float64)
+    count = np.asarray(hits, dtype=np.float64)
     lower = np.where(count > 0, special.betaincinv(np.maximum(count, 1), of - count + 1, doubt), 0.0)
     upper = np.where(count < of, special.betaincinv(count + 1, np.maximum(of - count, 1), 1 - doubt), 1.0)
     return lower, upper
@@ -214,7 +214,7 @@ class Difference:
     high: float
 
 
-def subtract_shares(one: Share, other: Share) -> Difference:
+def subtract_shares(share: Share, other: Share) -> Difference:
     """How much larger one share is than another that was tried on other people: the interval of NEW98 (method 10, without
     correction), which takes from each of Wilson's two intervals the side that makes the difference smaller, or larger. As
     these, it is no shorter than need be where what is tried gives numbers between 0 and 1. If either was not tried at all
@@ -224,9 +224,9 @@ def subtract_shares(one: Share, other: Share) -> Difference:
     >>> [round(figure, 4) for figure in (found.value, found.low, found.high)]
     [0.2, 0.0524, 0.3339]
     """
-    if not one.tried or not other.tried:
+    if not share.tried or not other.tried:
         return Difference(0.0, -1.0, 1.0)
-    value = one.value - other.value
-    low = value - math.hypot(one.value - one.low, other.high - other.value)
-    high = value + math.hypot(one.high - one.value, other.value - other.low)
+    value = share.value - other.value
+    low = value - math.hypot(share.value - share.low, other.high - other.value)
+    high = value + math.hypot(share.high - share.value, other.value - other.low)
     return Difference(value, max(low, -1.0), min(high, 1.0))

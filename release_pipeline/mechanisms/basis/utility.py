@@ -109,13 +109,13 @@ def covariance_matrix(columns: Sequence[FloatArray]) -> FloatArray:
     """Covariances of the records themselves, column by column: no matrix of all records is made."""
     m = len(columns)
     means = [mean_of(column) for column in columns]
-    found = np.zeros((m, m))
+    covariances = np.zeros((m, m))
     varied = [a for a in range(m) if _varies(columns[a])]
     for a in varied:
         off = columns[a] - means[a]
         for b in varied[: varied.index(a) + 1]:
-            found[a, b] = found[b, a] = float(np.sum(off * (columns[b] - means[b]))) / len(off)
-    return found
+            covariances[a, b] = covariances[b, a] = float(np.sum(off * (columns[b] - means[b]))) / len(off)
+    return covariances
 
 
 def correlation_matrix(covariances: FloatArray) -> FloatArray:
@@ -142,14 +142,14 @@ def rank_correlation_matrix(columns: Sequence[FloatArray]) -> FloatArray:
     return correlation_matrix(covariance_matrix([rank_values(column) for column in columns]))
 
 
-def f_measure(truth: np.ndarray, said: np.ndarray) -> float:
+def f_measure(truth: np.ndarray, predicted: np.ndarray) -> float:
     """The harmonic mean of precision and recall of saying yes; 0 where neither is defined.
 
     >>> f_measure(np.array([True, True, False, False]), np.array([True, False, True, False]))
     0.5
     """
-    hits = int(np.count_nonzero(truth & said))
-    both = int(np.count_nonzero(truth)) + int(np.count_nonzero(said))
+    hits = int(np.count_nonzero(truth & predicted))
+    both = int(np.count_nonzero(truth)) + int(np.count_nonzero(predicted))
     return 2 * hits / both if both else 0.0
 
 
@@ -161,14 +161,14 @@ def f_measure(truth: np.ndarray, said: np.ndarray) -> float:
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 TENTHS = (0.1, 0.9)
-BEYOND = 10  # records that lie beyond a quantile at least: one with fewer would tell of single persons
+BEYOND = 10  # records that lie beyond a quantile at least: one with fewer would reveal single persons
 CURVE_POINTS = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
     """A column in numbers. Of `QUANTILES` and of `TENTHS` (`deciles`), those with fewer than ten records beyond them are None; so
-    are mean and deviation where fewer than ten records differ from the most common value, for they would tell these records'
+    are mean and deviation where fewer than ten records differ from the most common value, for they would reveal these records'
     values."""
 
     mean: float | None
@@ -182,8 +182,8 @@ def describe_spread(column: Tally) -> Spread:
     shares = (*QUANTILES, *TENTHS)
     found = find_quantiles(column, shares)
     beyond = [round(min(q, 1 - q), 6) * len(column) for q in shares]  # 1 - 0.9 is a bit less than 0.1
-    told = tuple(value if more >= BEYOND else None for value, more in zip(found, beyond, strict=True))
-    quantiles, deciles = told[: len(QUANTILES)], told[len(QUANTILES) :]
+    shown = tuple(value if more >= BEYOND else None for value, more in zip(found, beyond, strict=True))
+    quantiles, deciles = shown[: len(QUANTILES)], shown[len(QUANTILES) :]
     if _is_nearly_constant(column):
         return Spread(None, None, quantiles, deciles)
     return Spread(find_mean(column), math.sqrt(find_variance(column)), quantiles, deciles)
@@ -276,7 +276,7 @@ def share_at(column: Tally, points: npt.NDArray[Any]) -> FloatArray:
 
 
 def choose_places(column: Tally) -> FloatArray:
-    """Where to draw a distribution function: at most 120 places, ascending, that depend on the released column alone, so that no
+    """Where to draw a distribution function: at most 120 places, ascending, that depend on the released column only, so that no
     place is somebody's confidential value: released values, and even steps between the least and the greatest. `column`: the
     released one."""
     ranks = np.linspace(0, 1, 2 * CURVE_POINTS // 3) * (len(column) - 1)
@@ -290,7 +290,7 @@ def share_at_most(column: Tally, places: FloatArray) -> FloatArray:
 
 
 def share_of_many(column: Tally, places: FloatArray) -> list[float | None]:
-    """The same, without the shares that tell of fewer than ten records: at most that or above it. None and all are told."""
+    """`share_at_most`, and None for a share that would reveal fewer than ten records. Shares of none and of all are shown."""
     counts, n = column.count_up_to(places), len(column)
     few = (counts > 0) & (counts < n) & (np.minimum(counts, n - counts) < BEYOND)
     return [None if hidden else count / n for count, hidden in zip(counts.tolist(), few.tolist(), strict=True)]

@@ -24,12 +24,12 @@ def first_edges(width: int, *, centre: int, atoms: Iterable[int] = (), per_octav
     >>> first_edges(9, centre=4, atoms=[7]).tolist()
     [0, 1, 3, 4, 5, 6, 7, 8, 10]
     """
-    found = {0, width + 1}
+    edges = {0, width + 1}
     for atom in (centre, *atoms):
-        found |= {atom, atom + 1}
+        edges |= {atom, atom + 1}
     for offset in _offsets(width, per_octave):
-        found |= {centre + offset, centre + 1 - offset}
-    return np.array(sorted(edge for edge in found if 0 <= edge <= width + 1), dtype=np.int64)
+        edges |= {centre + offset, centre + 1 - offset}
+    return np.array(sorted(edge for edge in edges if 0 <= edge <= width + 1), dtype=np.int64)
 
 
 def _offsets(width: int, per_octave: int) -> Iterable[int]:

@@ -16,16 +16,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from release_pipeline.mechanisms.basis.arrays import pieces
 from release_pipeline.mechanisms.basis.grid import FloatArray, IntArray
 from release_pipeline.mechanisms.basis.tally import Tally
 from release_pipeline.mechanisms.by_value.cells import FINE, Facts, Stage, find_cells, first_edges, join_edges
-from release_pipeline.mechanisms.clusters.rank import count_clusters, cut_ranks
+from release_pipeline.mechanisms.clusters.rank import cut_ranks
 
 DEVIATION, LENGTH, NUGGET = 8.0, 2.0, 0.1  # of f: nats, octaves, nats
 SPIKE = 0.3  # nats of a unit of a
@@ -205,7 +203,7 @@ class _Point:
 def _smoothness(
     alone: npt.NDArray[np.bool_], centre: int, density: float
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """K^-1, and the bends of f, by octaves: of all cells in a row but declared atoms, which are like nothing beside them; and no
+    """K^-1, and the bends of f, by octaves: of all cells in a row but declared atoms, which differ from their neighbours; and no
     bend has the centre in it, where many columns have a spike."""
     m, chain = len(alone), np.flatnonzero(~alone)
     precision = np.zeros((m, m))
@@ -250,9 +248,6 @@ def _bound_logistic(x: FloatArray) -> FloatArray:
 # The quantile function of fitted masses: what each rank is given.
 
 
-_AT_ONCE = 1 << 20  # ranks
-
-
 @dataclass(frozen=True, slots=True)
 class Quantiles:
     """Grid units by share of the records: linear within cells, `shares` and `units` where the lines meet."""
@@ -273,36 +268,18 @@ class Quantiles:
         """The units at these shares."""
         return np.interp(shares, self.shares, self.units)
 
-    def of_ranks(self, records: int, begin: int, end: int) -> FloatArray:
-        """Of ranks begin .. end - 1 of so many: rank i is at the share (i + 1/2) / n."""
-        return self.at((np.arange(begin, end) + 0.5) / records)
+    def of_ranks(self, records: int) -> FloatArray:
+        """The unit of each of so many ranks: rank i is at the share (i + 1/2) / n."""
+        return self.at((np.arange(records) + 0.5) / records)
 
 
-class OfRanks(Protocol):
-    """What gives ranks their units."""
-
-    def of_ranks(self, records: int, begin: int, end: int) -> FloatArray:
-        """Of ranks begin .. end - 1 of so many."""
-        ...
-
-
-def release_values(quantiles: OfRanks, records: int, k: int, atoms: tuple[int, ...]) -> Tally:
+def release_values(quantiles: Quantiles | WithLabels, records: int, k: int, atoms: tuple[int, ...]) -> Tally:
     """The tally of what ranks are given: each group of k their mean, moved to the grid. Of a group across the edge of an atom the
-    majority decides: it is given the atom, or the mean of those that are not at one. Ranks are looked at piece by piece: there
-    may be many in a group."""
-    groups, found = count_clusters(records, k), list[Tally]()
-    for part in pieces(groups, max(_AT_ONCE // k, 1)):
-        begin, end = part.start * k, records if part.stop == groups else part.stop * k
-        size = cut_ranks(end - begin, k)[1]
-        units = _release_groups(quantiles, records, k, size, atoms, begin).astype(np.int64)
-        found.append(Tally.of_ascending(units, begin + np.cumsum(size)))
-    return Tally.of_ascending(np.concatenate([own.entries for own in found]), np.concatenate([own.ends for own in found]))
-
-
-def _release_groups(quantiles: OfRanks, records: int, k: int, size: IntArray, atoms: tuple[int, ...], begin: int) -> FloatArray:
-    """That of groups of these sizes, the first of which begins at a rank."""
-    units = np.rint(quantiles.of_ranks(records, begin, begin + int(size.sum())))
-    return units if k == 1 else _average(units, np.arange(len(size)) * k, size, atoms)
+    majority decides: it is given the atom, or the mean of those that are not at one."""
+    start, size = cut_ranks(records, k)
+    units = np.rint(quantiles.of_ranks(records))
+    released = units if k == 1 else _average(units, start, size, atoms)
+    return Tally.of_ascending(released.astype(np.int64), np.cumsum(size))
 
 
 def _average(units: FloatArray, start: IntArray, size: IntArray, atoms: tuple[int, ...]) -> FloatArray:
@@ -326,7 +303,7 @@ def _middle_atoms(units: FloatArray, at_atom: np.ndarray, start: IntArray, size:
 #
 # The cells of values and of reasons together are all that a record can be, so that a replaced
 # record still changes two counts of a stage by one each, whatever it was and becomes. What comes
-# after reads noisy counts alone: how many records have each reason is the mean of what the stages
+# after reads noisy counts only: how many records have each reason is the mean of what the stages
 # say, and the rest of the records, whose number is public, have values.
 
 
@@ -352,14 +329,14 @@ def count_labels(stages: Sequence[Stage], facts: Facts) -> IntArray:
         return np.zeros(facts.labels, dtype=np.int64)
     weights = np.array([stage.noise.spread**-2 for stage in stages])
     counted = np.array([stage.counts[-facts.labels :] for stage in stages], dtype=np.float64)
-    found = np.clip(np.rint(weights @ counted / weights.sum()), 0, facts.records).astype(np.int64)
-    beyond = int(found.sum()) - facts.records
+    counts = np.clip(np.rint(weights @ counted / weights.sum()), 0, facts.records).astype(np.int64)
+    beyond = int(counts.sum()) - facts.records
     while beyond > 0:
-        most = int(found.argmax())
-        taken = min(beyond, int(found[most]))
-        found[most] -= taken
+        most = int(counts.argmax())
+        taken = min(beyond, int(counts[most]))
+        counts[most] -= taken
         beyond -= taken
-    return found
+    return counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,10 +347,10 @@ class WithLabels:
     labels: IntArray
     width: int
 
-    def of_ranks(self, records: int, begin: int, end: int) -> FloatArray:
-        """Of ranks begin .. end - 1 of so many: those with a value first, then reason by reason."""
+    def of_ranks(self, records: int) -> FloatArray:
+        """The unit of each of so many ranks: those with a value first, then reason by reason."""
         numbers = records - int(self.labels.sum())
-        ranks = np.arange(begin, end)
+        ranks = np.arange(records)
         reason = np.searchsorted(numbers + np.cumsum(self.labels), ranks, side="right")
         own = self.values.at((ranks + 0.5) / max(numbers, 1))
         return np.where(ranks < numbers, own, self.width + 1.0 + reason)

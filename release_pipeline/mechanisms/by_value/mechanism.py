@@ -101,7 +101,7 @@ def _last_supported(gains: FloatArray, first: npt.NDArray[np.intp], cells: int, 
 def _last_worthy(masses: Masses, gains: FloatArray, first: npt.NDArray[np.intp], low: int, high: int, unit: float) -> int:
     """Up to which fine cell there is as much evidence of all that lies beyond as it needs. What half of the records are beyond
     of is no tail."""
-    outermost, found = int(np.searchsorted(first, high)) - 1, high
+    outermost, last = int(np.searchsorted(first, high)) - 1, high
     whole = _variance(_move(masses, low, high - 1))
     for boundary in range(outermost, 0, -1):
         begin = int(first[boundary])
@@ -109,8 +109,8 @@ def _last_worthy(masses: Masses, gains: FloatArray, first: npt.NDArray[np.intp],
             break
         rest = _variance(_move(masses, low, begin - 1))
         if gains[boundary] < _needed(whole, rest, unit):
-            found = begin
-    return found
+            last = begin
+    return last
 
 
 def _needed(whole: float, rest: float, unit: float) -> float:
@@ -280,7 +280,7 @@ class ByValue:
         return measure(count, self.facts(records), self.budget, stream)
 
     def release(self, stages: Sequence[Stage], records: int) -> Tally:
-        """What ranks are given, k by k: made of noisy counts and declared facts alone."""
+        """What ranks are given, k by k: made of noisy counts and declared facts only."""
         facts = self.facts(records)
         values = Quantiles.of(estimate(stages, facts))
         quantiles = WithLabels(values, count_labels(stages, facts), facts.width) if self.labels else values

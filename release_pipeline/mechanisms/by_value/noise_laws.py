@@ -172,7 +172,7 @@ def _least_scale(epsilon: Fraction) -> int:
 
 
 def name_noise(noise: Noise) -> str:
-    """The law of noise, as it stands beside counts.
+    """The law of noise, as it is named next to counts.
 
     >>> name_noise(LaplaceNoise(3)), name_noise(GaussianNoise(Fraction(5, 2)))
     ('Laplace 3', 'Gaussian 5/2')

@@ -57,14 +57,14 @@ def find_definition(key: str) -> Definition:
 
 
 def find_claim(name: str, scope: str, **options: str) -> ClaimSpec:
-    """What a method promises at a scope, with these options: those that tell its claims apart must all be named."""
+    """What a method promises at a scope, with these options: those by which its claims differ must all be named."""
     spec = find_method(name)
     mine = [claim for claim in spec.claims if claim.scope == scope]
     if not mine:
         scopes = " nor ".join(f"'{known}'" for known in spec.scopes)
         raise InvalidArgument(f"the scope is {'neither ' if len(spec.scopes) > 1 else 'not '}{scopes}.", where="scope")
-    found = [claim for claim in mine if claim.options == options]
-    if len(found) != 1:
+    matching = [claim for claim in mine if claim.options == options]
+    if len(matching) != 1:
         wanted = ", ".join(f"{name} {value}" for name, value in options.items()) or "no options"
         raise InvalidArgument(f"{name} has no claim of scope {scope} with {wanted}.", where="method")
-    return found[0]
+    return matching[0]

@@ -54,8 +54,8 @@ _LIST_LOSES_MORE = "The whole list of a column can lose more than epsilon."
 _OVER_RECORDS = "isotonic consistency over records would use their true order, which laplace does not protect"
 _OVER_CENTROIDS = "an isotonic value depends on all noisy centroids, so a claim for each centroid on its own would not hold"
 _ONE_AND_LN_2 = Fraction("1.693147180559945309418")  # rounded up: losses are exact integers, never below the bound
-LOCAL_LISTS = ListLoss(factor=lambda _: _ONE_AND_LN_2, words="1 + ln 2 times epsilon")
-CLUSTER_LISTS = ListLoss(factor=lambda clusters: clusters, words="clusters times epsilon", counts=True)
+LOCAL_LISTS = ListLoss(factor=lambda _: _ONE_AND_LN_2, text="1 + ln 2 times epsilon")
+CLUSTER_LISTS = ListLoss(factor=lambda clusters: clusters, text="clusters times epsilon", counts=True)
 _LINKS = Kit(
     slopes="each column has clusters of its own, which hide how its values go with others inside a cluster: links come out "
     "weaker by an amount that depends on the data."
@@ -227,8 +227,8 @@ BY_VALUE_METHODS = (DP_CDF,)
 
 _ALL_ROWS = "the masked columns of all rows in random order"
 _ONE_VECTOR = "the noisy {} of all masked columns of one cluster, by its number along the order"
-_BY_ORDER = ListLoss(factor=None, words="clusters that one change may move", counts=True)  # `chains.order_reach`
-_TRIMMED = ListLoss(factor=lambda clusters: clusters, words=_BY_ORDER.words, counts=True)
+_BY_ORDER = ListLoss(factor=None, text="clusters that one change may move", counts=True)  # `chains.order_reach`
+_TRIMMED = ListLoss(factor=lambda clusters: clusters, text=_BY_ORDER.text, counts=True)
 _ORDERS = ("corner", "hilbert")
 _GROUPED = "what grouping does to links between columns depends on the data."
 STATISTICS: dict[str, tuple[Sums, Definition]] = {"plain": (PLAIN, DP), "trimmed": (TRIMMED, IDP)}
@@ -239,12 +239,12 @@ def _vector_claim(statistic: str, scope: str, order: str) -> ClaimSpec:
     formula = FOR_ALL_TABLES if definition is DP else FOR_ACTUAL_TABLE
     of_table = scope == "table"
     by_order = of_table and sums is PLAIN  # the only one whose proof is another for each order
-    words = "sums" if sums is PLAIN else "trimmed sums"
+    kind_of_sums = "sums" if sums is PLAIN else "trimmed sums"
     return ClaimSpec(
         scope=scope,
         definition=definition,
         section=f"dp-mdav, {statistic} sums: scope {scope}{f', order {order}' if by_order else ''}",
-        statement=state_noise(formula, _ALL_ROWS if of_table else _ONE_VECTOR.format(words)),
+        statement=state_noise(formula, _ALL_ROWS if of_table else _ONE_VECTOR.format(kind_of_sums)),
         options={"statistic": statistic, "order": order},
         lists=SAME if of_table else _BY_ORDER if sums is PLAIN else _TRIMMED,
         covers_table=True,
@@ -365,7 +365,7 @@ DP_TABLE = MethodSpec(
 WHOLE_TABLE_METHODS = (DP_TABLE,)
 
 
-# What a table beside the rows claims, whatever the method of the rows. Its mathematics is in
+# What a table next to the rows claims, whatever the method of the rows. Its mathematics is in
 # `mechanisms.tables`.
 
 

@@ -1,4 +1,4 @@
-"""What is written down of a definition, a method, and each of its claims. The entries stand beside this module, by family."""
+"""What is written down of a definition, a method, and each of its claims. The entries are in `entries`, by family."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Definition:
 
     `strength`: a smaller one implies no less, but for zcdp and idp, of which neither implies the other. `composes`: epsilons
     of releases about the same people add up to a bound, so that a cap can name one. `covers_groups`: g people lose at most g
-    epsilon. `fixes_scales`: it holds with the noise scales fixed at the actual data. `groups`: what is said of groups beside
+    epsilon. `fixes_scales`: it holds with the noise scales fixed at the actual data. `groups`: what is said of groups after
     the name.
     """
 
@@ -39,11 +39,11 @@ class Definition:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListLoss:
     """What the whole list of a column's values can lose, in multiples of the epsilon of one centroid. `factor` takes the number
-    of clusters; None where widths and order of the columns decide, too. `words`: that in a sentence; `counts`: whether clusters
+    of clusters; None where widths and order of the columns decide, too. `text`: that in a sentence; `counts`: whether clusters
     count."""
 
     factor: Callable[[int], Fraction | int] | None
-    words: str
+    text: str
     counts: bool = False
 
 
@@ -199,8 +199,8 @@ K_ANONYMITY = Definition(
 )
 DEFINITIONS = {definition.key: definition for definition in (DP, ZCDP, IDP, K_EPSILON, K_ANONYMITY)}
 
-SAME = ListLoss(factor=lambda _: 1, words="the same epsilon (the moves of one change add up to at most the domain)")
-UNBOUNDED = ListLoss(factor=None, words="not bounded")  # a definition that bounds no list
+SAME = ListLoss(factor=lambda _: 1, text="the same epsilon (the moves of one change add up to at most the domain)")
+UNBOUNDED = ListLoss(factor=None, text="not bounded")  # a definition that bounds no list
 
 FOR_ALL_TABLES = (
     "For any two tables D and D' of n records that differ in one of them, and every set S of outcomes: P[M(D) in S] <= e^epsilon "

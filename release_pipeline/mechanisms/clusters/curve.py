@@ -1,4 +1,4 @@
-"""Total orders of records that depend on each record alone, and their clusters: the base of insensitive microaggregation (KDP13).
+"""Total orders of records that depend on each record only, and their clusters: the base of insensitive microaggregation (KDP13).
 
 A record is a vector q of m integers, q_a in 0..W_a, the grid units of a declared domain. Its key is a function of the record and
 of what is declared, of nothing else. Records are ordered by (key, q_1, .., q_m, keyed position) and cut into clusters of
@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -40,8 +39,6 @@ ORDERS = ("corner", "hilbert")
 MAX_DEPTH = 32
 MAX_COLUMNS = 64  # of a Hilbert curve: one bit of the key for each, at the least
 _CHUNK = 1 << 14  # rows worked on at once: what they need stays in the cache
-_TABLE_BITS = 16  # of the places of a table that walks several levels at once
-_SPREAD_BITS = 11  # of the places of a table that interleaves one column's bits with those of the others
 _u64 = np.uint64
 
 
@@ -60,12 +57,12 @@ def order_keys(quantised: npt.ArrayLike, widths: Sequence[int], order: str) -> W
     for start in range(0, len(matrix), _CHUNK):
         part = matrix[start : start + _CHUNK]
         columns: list[WordArray] = []
-        for place, width in enumerate(declared):
-            units = part[:, place].astype(np.uint64)  # what is negative becomes larger than any width
+        for index, width in enumerate(declared):
+            units = part[:, index].astype(np.uint64)  # what is negative becomes larger than any width
             if int(units.max()) > width:
                 raise InvalidArgument(
                     "a value lies outside 0 to the column's width.",
-                    where=f"column {place}",
+                    where=f"column {index}",
                     remedy="Put the values on their declared grid first.",
                 )
             columns.append(units)
@@ -140,11 +137,11 @@ def _as_declared(widths: Sequence[int], order: str, m: int) -> list[int]:
         )
     if len(widths) != m:
         raise InvalidArgument(f"there are {len(widths):,} for {m:,} columns.", where="widths")
-    for place, width in enumerate(widths):
+    for index, width in enumerate(widths):
         if isinstance(width, bool) or not isinstance(cast(object, width), int | np.integer):
-            raise InvalidType(f"column {place}'s is not a whole number.", where="widths")
+            raise InvalidType(f"column {index}'s is not a whole number.", where="widths")
         if not 1 <= width <= MAX_WIDTH:
-            raise InvalidArgument(f"column {place}'s is not one from 1 to 2^52.", where="widths")
+            raise InvalidArgument(f"column {index}'s is not one from 1 to 2^52.", where="widths")
     return [int(width) for width in widths]
 
 
@@ -168,10 +165,6 @@ def _parts(units: WordArray, length: int, bits: int) -> WordArray:
     return parts
 
 
-def _cells(units: WordArray, length: int, depth: int) -> WordArray:
-    return np.minimum(_parts(units, length, depth), _u64((1 << depth) - 1))
-
-
 def _corner_keys(columns: Sequence[WordArray], lengths: Sequence[int]) -> WordArray:
     m = len(columns)
     bits = (64 - m.bit_length()) // 2  # m < 2^(64 - 2s), so that m 4^s < 2^64
@@ -184,82 +177,35 @@ def _corner_keys(columns: Sequence[WordArray], lengths: Sequence[int]) -> WordAr
 
 
 def _hilbert_keys(columns: Sequence[WordArray], lengths: Sequence[int], depth: int) -> WordArray:
-    cells = [_cells(units, length, depth) for units, length in zip(columns, lengths, strict=True)]
-    m, digits = len(cells), _interleave(cells, depth)
-    at_once = (_TABLE_BITS - (m << m).bit_length()) // m if m < _TABLE_BITS else 0
-    if at_once < 1:
-        start = np.zeros_like(digits)
-        return _walk(m, depth, digits, start, start)[0]
-    keys = np.zeros_like(digits)
-    state = np.zeros_like(digits)
-    left = depth
-    while left:
-        levels = min(at_once, left)
-        left -= levels
-        bits, low = _u64(m * levels), _u64((1 << m * levels) - 1)
-        place = ((digits >> _u64(m * left)) & low) | (state << bits)
-        found = _walk_table(m, levels).take(place.view(np.int64))
-        keys = (keys << bits) | (found & low)
-        state = found >> bits
-    return keys
+    m = len(columns)
+    digits = np.zeros_like(columns[0])  # m bits per level, the highest level first; bit a of them is column a's
+    for column, (units, length) in enumerate(zip(columns, lengths, strict=True)):
+        cells = np.minimum(_parts(units, length, depth), _u64((1 << depth) - 1))
+        for level in range(depth):
+            digits |= (cells >> _u64(level) & _u64(1)) << _u64(m * level + column)
+    return _walk(m, depth, digits)
 
 
-def _interleave(cells: Sequence[WordArray], depth: int) -> WordArray:
-    """m bits per level, the highest level first; bit a of them is column a's."""
-    m = len(cells)
-    bits = min(depth, _SPREAD_BITS)
-    table, low = _spread_table(m, bits), _u64((1 << bits) - 1)
-    digits = np.zeros_like(cells[0])
-    for column, cell in enumerate(cells):
-        for done in range(0, depth, bits):
-            spread = table.take(((cell >> _u64(done)) & low).view(np.int64))
-            digits |= spread << _u64(m * done + column)
-    return digits
-
-
-@cache
-def _spread_table(m: int, bits: int) -> WordArray:
-    """Each number of so many bits with m - 1 zeros between its bits."""
-    numbers = np.arange(1 << bits, dtype=np.uint64)
-    table = np.zeros_like(numbers)
-    for bit in range(bits):
-        table |= ((numbers >> _u64(bit)) & _u64(1)) << _u64(m * bit)
-    return table
-
-
-@cache
-def _walk_table(m: int, levels: int) -> WordArray:
-    """What `_walk` makes of each state and each digits of so many levels: at place state | digits stands next state | keys."""
-    bits = _u64(m * levels)
-    place = np.arange(m << m * (levels + 1), dtype=np.uint64)
-    state = place >> bits
-    entry, turn = state & _u64((1 << m) - 1), state >> _u64(m)
-    keys, entry, turn = _walk(m, levels, place & _u64((1 << m * levels) - 1), entry, turn)
-    return (((turn << _u64(m)) | entry) << bits) | keys
-
-
-def _walk(m: int, levels: int, digits: WordArray, entry: WordArray, turn: WordArray) -> tuple[WordArray, WordArray, WordArray]:
-    """The keys of so many levels of m bits each, and the entry and turn after them (HRC08, Algorithm 2).
+def _walk(m: int, levels: int, digits: WordArray) -> WordArray:
+    """The keys of so many levels of m bits each (HRC08, Algorithm 2).
 
     On each level the standard Gray code visits the 2^m cells; the w-th is entered at the corner gray(2 floor((w - 1) / 2)), and
     the next one lies from it in direction (trailing ones of (w - 1) | 1) + 1, which together make the curve continuous.
     """
-    ones, one = _u64((1 << m) - 1), _u64(1)
-    keys = np.zeros_like(digits)
+    ones, first_bit = _u64((1 << m) - 1), _u64(1)
+    keys, entry, turn = (np.zeros_like(digits) for _ in range(3))
     for left in range(levels - 1, -1, -1):
         cell = ((digits >> _u64(m * left)) & ones) ^ entry
         back = _u64(m - 1) - turn  # shifted by this and by 1 more: m - turn may be 64
-        w = ((cell >> turn) | (cell << back << one)) & ones
+        w = ((cell >> turn) | (cell << back << first_bit)) & ones
         shift = 1
         while shift < m:
             w ^= w >> _u64(shift)
             shift *= 2
         keys = (keys << _u64(m) if left < levels - 1 else keys) | w
-        if m * levels == 64 and not left:
-            break  # nothing comes after
         later = (w > 0).astype(np.uint64)
         before = (w - later) | later
-        corner = (before ^ later) ^ ((before ^ later) >> one)
-        entry = entry ^ (((corner << turn) | (corner >> back >> one)) & ones)
-        turn = (turn + np.bitwise_count(before ^ (before + one))) % _u64(m)
-    return keys, entry, turn
+        corner = (before ^ later) ^ ((before ^ later) >> first_bit)
+        entry = entry ^ (((corner << turn) | (corner >> back >> first_bit)) & ones)
+        turn = (turn + np.bitwise_count(before ^ (before + first_bit))) % _u64(m)
+    return keys

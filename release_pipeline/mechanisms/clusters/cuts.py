@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.mechanisms.basis.grid import IntArray, as_matrix
-from release_pipeline.mechanisms.clusters.hierarchy import Hierarchy, HierarchyLike
+from release_pipeline.mechanisms.clusters.hierarchy import Hierarchy
 from release_pipeline.mechanisms.clusters.rank import as_threshold
 
 Rows: TypeAlias = npt.NDArray[np.intp]
@@ -45,7 +45,7 @@ def mondrian(
     matrix: npt.ArrayLike,
     k: int,
     *,
-    hierarchies: Mapping[int, HierarchyLike] | None = None,
+    hierarchies: Mapping[int, Hierarchy] | None = None,
 ) -> IntArray:
     """The class of each row, as `cut_classes` finds it: every class has at least k rows, and none has an allowable cut left.
 
@@ -59,7 +59,7 @@ def cut_classes(
     matrix: npt.ArrayLike,
     k: int,
     *,
-    hierarchies: Mapping[int, HierarchyLike] | None = None,
+    hierarchies: Mapping[int, Hierarchy] | None = None,
 ) -> Cuts:
     """Classes of at least k rows, and the levels of their labels.
 
@@ -72,7 +72,8 @@ def cut_classes(
     n, m = array.shape
     if n < k:
         raise InvalidArgument(f"{n:,} records cannot fill one class of {k:,}.", remedy="Lower k or publish more records.")
-    declared = _as_hierarchies(hierarchies, m)
+    declared = hierarchies or {}
+    _check_hierarchies(declared, m)
     columns = [
         _Labels(array[:, place], declared[place], place) if place in declared else _Numbers(array[:, place]) for place in range(m)
     ]
@@ -119,14 +120,14 @@ class _Numbers:
 
     def find_sides(self, rows: Rows, k: int) -> npt.NDArray[Any] | None:
         """Of two, right before or right after the values that are equal to the median: whichever leaves the sides more alike."""
-        own, count = self._values[rows], len(rows)
-        median = np.partition(own, (count - 1) // 2)[(count - 1) // 2]
-        below, up_to = int(np.count_nonzero(own < median)), int(np.count_nonzero(own <= median))
+        values, count = self._values[rows], len(rows)
+        median = np.partition(values, (count - 1) // 2)[(count - 1) // 2]
+        below, up_to = int(np.count_nonzero(values < median)), int(np.count_nonzero(values <= median))
         allowed = [cut for cut in (below, up_to) if k <= cut <= count - k]
         if not allowed:
             return None
         best = min(allowed, key=lambda cut: abs(count - 2 * cut))
-        return np.asarray(own >= median if best == below else own > median).astype(np.int64)
+        return np.asarray(values >= median if best == below else values > median).astype(np.int64)
 
 
 class _Labels:
@@ -159,18 +160,16 @@ def _measure_range(values: npt.NDArray[Any]) -> Fraction:
     return Fraction(values.max().item()) - Fraction(values.min().item())
 
 
-def _as_hierarchies(hierarchies: Mapping[int, HierarchyLike] | None, m: int) -> dict[int, Hierarchy]:
-    declared = {place: Hierarchy.of(hierarchy) for place, hierarchy in (hierarchies or {}).items()}
-    for place, hierarchy in declared.items():
-        if place not in range(m):
-            raise InvalidArgument(f"there is a hierarchy for column {place}, and the columns are 0 to {m - 1}.")
+def _check_hierarchies(declared: Mapping[int, Hierarchy], m: int) -> None:
+    for index, hierarchy in declared.items():
+        if index not in range(m):
+            raise InvalidArgument(f"there is a hierarchy for column {index}, and the columns are 0 to {m - 1}.")
         if len(hierarchy.labels[-1]) != 1:
             raise InvalidArgument(
                 f"the coarsest level has {len(hierarchy.labels[-1])} labels, so that the whole table shares none.",
-                where=f"column {place}",
+                where=f"column {index}",
                 remedy="Add a level with one label for all values, like *.",
             )
-    return declared
 
 
 def _in_tree_order(column: npt.NDArray[Any], hierarchy: Hierarchy, place: int) -> tuple[IntArray, IntArray]:

@@ -7,17 +7,15 @@ larger classes: what the search of `lattice` and the trees of `cuts` rest on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument, InvalidType
 from release_pipeline.mechanisms.basis.grid import IntArray, as_numbers
-
-HierarchyLike: TypeAlias = "Hierarchy | Sequence[Sequence[object]] | Mapping[Any, Sequence[object]]"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -31,20 +29,15 @@ class Hierarchy:
     codes: IntArray
 
     @classmethod
-    def of(cls, rows: HierarchyLike) -> Hierarchy:
-        """A hierarchy from rows (value, label of level 1, ...), as its CSV has them, or from {value: (label of level 1, ...)}.
+    def of(cls, rows: Iterable[Sequence[object]]) -> Hierarchy:
+        """A hierarchy from rows (value, label of level 1, ...).
 
         Refused: no rows, rows of different lengths, a value twice, an empty entry, and levels that are not monotone.
 
         >>> Hierarchy.of([("a", "vowel", "*"), ("b", "consonant", "*"), ("e", "vowel", "*")]).codes.tolist()
         [[0, 1, 2], [0, 1, 0], [0, 0, 0]]
         """
-        if isinstance(rows, Hierarchy):
-            return rows
-        if isinstance(rows, Mapping):
-            _check_not_text(rows.values())
-            rows = [(value, *labels) for value, labels in rows.items()]
-        rows = list(rows)  # a reader of CSV gives its rows once
+        rows = list(rows)
         _check_not_text(rows)
         table = [tuple(str(entry) for entry in row) for row in rows]
         _check_rows(table)
@@ -68,69 +61,22 @@ class Hierarchy:
         """The values, by number."""
         return self.labels[0]
 
-    def encode(self, entries: npt.ArrayLike | Iterable[object]) -> IntArray:
-        """The number of each entry's value, matched as text. Missing entries (None, NaN) are refused, and so are those that no
-        value covers, by their count alone.
+    def encode(self, entries: Iterable[object]) -> IntArray:
+        """The number of each entry's value. Entries that are none of the values' texts are refused, by their count only: missing
+        ones and numbers among them.
         """
-        array = _as_array(entries)
-        if array.ndim != 1:
-            raise InvalidArgument(f"a column must have one dimension, not {array.ndim}.")
         known: dict[object, int] = {value: number for number, value in enumerate(self.values)}
-        inverse = None
-        if array.dtype.kind in "iufb":
-            array, inverse = np.unique(array, return_inverse=True)
-        texts: list[object] = array.tolist()
-        numbers = np.fromiter(
-            (known.get(text if type(text) is str else _as_text(text), -1) for text in texts), np.int64, len(texts)
-        )
-        if len(texts) and int(numbers.min()) < 0:
-            often = np.ones(len(texts), dtype=np.int64) if inverse is None else np.bincount(inverse)
-            _refuse_uncovered(texts, numbers, often)
-        return numbers if inverse is None else numbers[inverse]
-
-    def of_values(self, values: npt.NDArray[np.integer[Any]]) -> Hierarchy:
-        """The same for some of the values, in this order: what occurs in a table."""
-        labels: list[tuple[str, ...]] = []
-        codes = np.empty((self.levels, len(values)), dtype=np.int64)
-        for level in range(self.levels):
-            used, codes[level] = np.unique(self.codes[level, values], return_inverse=True)
-            labels.append(tuple(self.labels[level][int(place)] for place in used))
-        return Hierarchy(tuple(labels), codes)
+        texts = list(entries)
+        uncovered = [text for text in texts if text not in known]
+        if uncovered:
+            raise InvalidArgument(
+                f"{len(uncovered):,} records have {len(set(uncovered)):,} different values that the hierarchy does not cover.",
+                remedy="Declare every value that may occur, one for missing entries included.",
+            )
+        return np.array([known[text] for text in texts], dtype=np.int64)
 
     def __repr__(self) -> str:
         return f"<Hierarchy of {len(self.values):,} values in {self.levels} levels>"
-
-
-def _as_array(entries: npt.ArrayLike | Iterable[object]) -> npt.NDArray[Any]:
-    """Entries as they are, one by one: NumPy alone would make texts of numbers beside texts, and floats of whole numbers."""
-    if hasattr(entries, "__array__"):
-        return np.asarray(cast(npt.ArrayLike, entries))
-    given = list(cast(Iterable[object], entries))
-    array = np.empty(len(given), dtype=object)
-    array[:] = given
-    return array
-
-
-def _as_text(entry: object) -> str | None:
-    """The text of an entry, or None if it is missing: None itself, and what is not equal to itself (NaN) or cannot tell (NA)."""
-    try:
-        return None if entry is None or bool(entry != entry) else str(entry)
-    except (TypeError, ValueError):
-        return None
-
-
-def _refuse_uncovered(entries: list[object], numbers: IntArray, often: IntArray) -> None:
-    texts = [_as_text(entry) for entry, number in zip(entries, numbers.tolist(), strict=True) if number < 0]
-    counts: list[int] = often[numbers < 0].tolist()
-    missing = sum(count for text, count in zip(texts, counts, strict=True) if text is None)
-    if missing:
-        raise InvalidArgument(
-            f"{missing:,} missing entries.", remedy="Fill them with a value that the hierarchy declares for them, or remove them."
-        )
-    raise InvalidArgument(
-        f"{sum(counts):,} records have {len(set(texts)):,} different values that the hierarchy does not cover.",
-        remedy="Declare every value that may occur, one for missing entries included.",
-    )
 
 
 def find_ambiguous_label(hierarchy: Hierarchy) -> str | None:

@@ -8,7 +8,7 @@ and the k-1 nearest to s. Of 2k to 3k-1 records the cluster of r is made, and th
 What decides is fixed to the last bit, so that ties are the same ones wherever this runs. A squared distance is summed attribute
 by attribute, in order, in float64. The centroid is the exact sum of the z-scores left, rounded once, over their number, rounded
 once (`math.fsum(z) / len(z)`): it depends neither on the order of the records nor on which were removed when, so that it can be
-kept up to date instead of being summed anew. Of equal distances the record with the lowest index is taken. Only the z-scores
+kept up to date instead of being summed again. Of equal distances the record with the lowest index is taken. Only the z-scores
 themselves are NumPy's (`x.mean(axis=0)` and `x.std(axis=0)`, row by row).
 """
 
@@ -29,7 +29,7 @@ from release_pipeline.mechanisms.noise import NoiseStream, shuffled_positions
 _CELL = 5_000  # records in a block, about: so few that their pairs cost little, so many that few clusters lie at an edge
 _CELL_CLUSTERS = 10  # a block has room for so many clusters of k at least
 _LEAST = 2.0**-500  # the squares of smaller deviations lose bits
-_STEPS = 20  # how often progress is told
+_STEPS = 20  # how often progress is reported
 
 Progress: TypeAlias = Callable[[str], None]
 
@@ -38,12 +38,12 @@ def mdav(matrix: npt.ArrayLike, k: int, *, blocks: str | None = None, progress: 
     """The cluster of each row, numbered from 0 in the order in which they were made: k to 2k-1 rows each.
 
     `matrix` has a row for each record and a column for each attribute: integers or finite floats. With k = 1 every row is a
-    cluster of its own. `progress` is told now and then how many rows are in clusters. The time grows with n^2 / k.
+    cluster of its own. `progress` hears now and then how many rows are in clusters. The time grows with n^2 / k.
 
     `blocks="kd"` is for millions of rows. The table is first cut at medians, always across the column that is widest in its
     z-scores, into cells of about 5,000 rows (or 10k, if that is more), and each cell is clustered for itself: in proportion to n,
     and a little less homogeneous. The cuts are made where the data have their medians, so that one changed record can change many
-    cells: this is for k-anonymity alone, and no ground for a claim of differential privacy.
+    cells: this is for k-anonymity only, and no ground for a claim of differential privacy.
 
     >>> mdav([[1, 5], [2, 5], [8, 6], [9, 6]], 2).tolist()
     [0, 0, 1, 1]
@@ -59,17 +59,17 @@ def mdav(matrix: npt.ArrayLike, k: int, *, blocks: str | None = None, progress: 
     label = np.arange(n, dtype=np.int64)
     if k == 1:
         return label
-    tell = _Progress(n, progress)
+    counter = _Progress(n, progress)
     made = 0
     for rows in _cells(z, max(_CELL, _CELL_CLUSTERS * k)) if blocks else [label.copy()]:
-        found = _cluster(z if len(rows) == n else z[rows], k, tell)
+        found = _cluster(z if len(rows) == n else z[rows], k, counter)
         label[rows] = found + made
         made += int(found.max()) + 1
     return label
 
 
 class _Progress:
-    """Counts the records in clusters, and tells the number each time that a share of all has been reached."""
+    """Counts the records in clusters, and reports the number each time that a share of all has been reached."""
 
     def __init__(self, n: int, progress: Progress) -> None:
         self.n, self.done, self.reported, self.step, self.progress = n, 0, 0, max(n // _STEPS, 1), progress
@@ -117,7 +117,7 @@ def _cells(z: FloatArray, about: int) -> Iterator[IntArray]:
         pending += [rows[~lower], rows[lower]]
 
 
-def _cluster(z: FloatArray, k: int, tell: _Progress) -> IntArray:
+def _cluster(z: FloatArray, k: int, counter: _Progress) -> IntArray:
     """The cluster of each row of one cell."""
     label = np.full(len(z), -1, dtype=np.int64)
     rows, left = np.arange(len(z)), np.ascontiguousarray(z.T)  # a row of `left` for each attribute
@@ -130,7 +130,7 @@ def _cluster(z: FloatArray, k: int, tell: _Progress) -> IntArray:
         made += 1
         sums = [_exact_sum([*parts, *gone]) for parts, gone in zip(sums, (-left[:, members]).tolist(), strict=True)]
         rows, left = np.delete(rows, members), np.delete(left, members, axis=1)
-        tell.add(len(members))
+        counter.add(len(members))
 
     while len(rows) >= 2 * k:
         both = len(rows) >= 3 * k
@@ -217,14 +217,14 @@ def make_blocks(features: FloatArray, cell: IntArray, k: int, *, earlier: IntArr
     for rows in _rows_of_each(cell):
         if len(rows) < k:
             raise InvalidArgument(f"a cell has fewer records than the {k:,} of a block.", where="swap")
-        own = np.full(len(rows), NO_BLOCK, dtype=np.int64) if earlier is None else earlier[rows]
-        own = np.unique(own, return_inverse=True)[1] + (0 if (own < 0).any() else 1)  # 0 of who is new
-        new = np.flatnonzero(own == 0)
+        part = np.full(len(rows), NO_BLOCK, dtype=np.int64) if earlier is None else earlier[rows]
+        part = np.unique(part, return_inverse=True)[1] + (0 if (part < 0).any() else 1)  # 0 of who is new
+        new = np.flatnonzero(part == 0)
         if len(new) >= k:
-            own[new] = own.max() + 1 + _cluster_block(features[rows[new]], k)
-        own = _merge_small(features[rows], own, k)
-        block[rows] = own + made
-        made += int(own.max()) + 1
+            part[new] = part.max() + 1 + _cluster_block(features[rows[new]], k)
+        part = _merge_small(features[rows], part, k)
+        block[rows] = part + made
+        made += int(part.max()) + 1
     return block
 
 
@@ -256,15 +256,15 @@ def _rows_of_each(cell: IntArray) -> Iterator[Positions]:
     yield from np.split(order, starts)[1:]
 
 
-def _merge_small(features: FloatArray, own: IntArray, k: int) -> IntArray:
+def _merge_small(features: FloatArray, part: IntArray, k: int) -> IntArray:
     """The same parts of a cell from 0, those with fewer than k records put together with others whose centres are near, whole."""
     while True:
-        own = np.unique(own, return_inverse=True)[1]
-        count = np.bincount(own)
+        part = np.unique(part, return_inverse=True)[1]
+        count = np.bincount(part)
         small = np.flatnonzero(count < k)
         if not len(small):
-            return own
-        centres = np.column_stack([np.bincount(own, weights=column) / count for column in features.T])
+            return part
+        centres = np.column_stack([np.bincount(part, weights=column) / count for column in features.T])
         into = np.arange(len(count))
         if len(small) > 1:
             label = mdav(centres[small], 2)
@@ -274,4 +274,4 @@ def _merge_small(features: FloatArray, own: IntArray, k: int) -> IntArray:
             apart = np.square((centres - centres[small]) / np.where(spread > 0, spread, 1.0)).sum(axis=1)
             apart[small] = np.inf
             into[small] = apart.argmin()
-        own = into[own]
+        part = into[part]

@@ -38,7 +38,6 @@ import numpy.typing as npt
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.mechanisms.accounting.budget import MAX_NANO, Epsilon
 from release_pipeline.mechanisms.accounting.sensitivity import scales_for
-from release_pipeline.mechanisms.basis.arrays import pieces
 from release_pipeline.mechanisms.basis.grid import FloatArray, Grid, IntArray
 from release_pipeline.mechanisms.noise import Context, discrete_laplace, noise_stream
 
@@ -99,13 +98,10 @@ def add_class_noise(
     """The released number of each record, in grid units: its own plus one draw with the scale of its class, back in the domain.
 
     One draw per record, in record order; a record without a class (-1) gets its lane too and keeps its number, which the caller
-    must not release. It is drawn piece by piece: a draw takes several times the memory of what it gives.
+    must not release.
     """
-    stream, noisy = noise_stream(secret, *context, "noise"), np.empty(len(q), dtype=np.int64)
-    for part in pieces(len(q)):
-        own = q[part] + discrete_laplace(take_of_class(scale, group[part]), stream)
-        noisy[part] = np.clip(own, 0, grid.width) if clamp else own
-    return noisy
+    noisy = q + discrete_laplace(take_of_class(scale, group), noise_stream(secret, *context, "noise"))
+    return np.clip(noisy, 0, grid.width) if clamp else noisy
 
 
 def take_of_class(per_class: npt.NDArray[Any], group: IntArray) -> npt.NDArray[Any]:
@@ -143,16 +139,8 @@ def expect_square(q: IntArray, group: IntArray, scale: IntArray, width: int) -> 
     """The expected squared error of each record's released number, in grid units, moving back into the domain included.
 
     With q = exp(-1/t), P[|Z| >= j on one side] = q^j / (1 + q): a number x loses its noise beyond x below and W - x above, so
-    E = (S(x) + S(W - x)) / (1 + q), S(d) = sum over j = 1..d of (2j - 1) q^j. 0 for records without a class. Piece by piece: the
-    formula takes ten times the memory of what it gives.
+    E = (S(x) + S(W - x)) / (1 + q), S(d) = sum over j = 1..d of (2j - 1) q^j. 0 for records without a class.
     """
-    square = np.empty(len(q))
-    for part in pieces(len(q)):
-        square[part] = _expect_part(q[part], group[part], scale, width)
-    return square
-
-
-def _expect_part(q: IntArray, group: IntArray, scale: IntArray, width: int) -> FloatArray:
     t = take_of_class(scale, group).astype(np.float64)
     noisy = t > 0
     out = np.zeros(len(q))

@@ -154,13 +154,13 @@ def _find_atoms(label: IntArray, sizes: IntArray, count: int) -> list[tuple[int,
         np.cumsum(np.where(run == state, weight, 0), out=agrees[1:])
         peaks.append(cast(IntArray, np.maximum.accumulate(best - agrees)))
         best = agrees + peaks[-1]
-    found: list[tuple[int, tuple[int, int]]] = []
+    stretches: list[tuple[int, tuple[int, int]]] = []
     end = len(run)
     for state in range(2 * len(pinned), 0, -1):
         begin = int(peaks[state].searchsorted(int(peaks[state][end])))
         if state % 2:
             pins: IntArray = np.flatnonzero(run[begin:end] == state) + begin
             if len(pins):
-                found.append((int(pinned[state // 2]), (int(ends[pins[0]]), int(ends[pins[-1] + 1]))))
+                stretches.append((int(pinned[state // 2]), (int(ends[pins[0]]), int(ends[pins[-1] + 1]))))
         end = begin
-    return found[::-1]
+    return stretches[::-1]

@@ -1,7 +1,7 @@
 """The rank-based methods, end to end for one column: the masking kernel.
 
 `mask_column` is one pure function of (values, specification, secret, context): no I/O and no global state, so another engine
-can run it unchanged. What a method is stands in `catalogue`: which sums it takes of its clusters, and the rule of its scales.
+can run it unchanged. `catalogue` says what a method is: which sums it takes of its clusters, and the rule of its scales.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, cast
@@ -21,7 +21,6 @@ from release_pipeline.errors import InvalidArgument
 from release_pipeline.mechanisms.accounting.budget import Epsilon, EpsilonLike, rho_within
 from release_pipeline.mechanisms.accounting.scales import OF_DOMAIN_BY_RHO, PLAIN, ScaleRule
 from release_pipeline.mechanisms.accounting.sensitivity import Moves, centroid_loss, column_loss, refuse_scale
-from release_pipeline.mechanisms.basis.arrays import pieces
 from release_pipeline.mechanisms.basis.grid import FloatArray, Grid, IntArray, Number, as_numbers
 from release_pipeline.mechanisms.basis.tally import Tally
 from release_pipeline.mechanisms.by_value import Budget, ByValue, PureBudget, RhoBudget, usual_centre
@@ -144,7 +143,7 @@ def mask_column(
     on the grid again. `k` is the cluster size (3 or more for idp-cbls; none for laplace). `consistency` None means isotonic
     where it is free; what would break the claim is refused. It does not move `atoms`, grid values that readers count.
     `clamp=False` leaves released values where the noise put them, and `on_grid=False` leaves them between the points of the
-    grid. `centre`, where cells are finest, is for dp-cdf alone, whose k is 1 if it is None. `definition="zcdp"` with `delta`
+    grid. `centre`, where cells are finest, is for dp-cdf only, whose k is 1 if it is None. `definition="zcdp"` with `delta`
     (dp-um and dp-cdf): `epsilon` is that of (epsilon, delta)-DP, and the noise discrete Gaussian. `secret` (32 bytes) must
     never mask two different inputs; None takes a fresh one from the operating system. Distinct `context` (release, part,
     column, ...): independent noise.
@@ -301,21 +300,10 @@ def add_noise(
 
     One discrete Laplace draw per sum, the order restored if asked, moved into the domain and to the nearest point of the grid: a
     function of the noisy list and of public facts, so that no claim changes. With `clamp=False` values stay where noise and order
-    leave them; with `on_grid=False` they are moved into the domain alone.
+    leave them; with `on_grid=False` they are moved into the domain only.
     """
-    return _draw_release(exact, noise_stream(secret, *context, "noise"), clamp=clamp, on_grid=on_grid)
-
-
-def _draw_release(exact: Statistics, stream: NoiseStream, *, clamp: bool, on_grid: bool) -> FloatArray:
-    """With noise that is drawn for it: piece by piece where no value depends on another one, since a draw takes several times
-    the memory of what it gives. Draws are consecutive."""
-    if exact.consistency == "isotonic":
-        return _release(exact, _draw(exact, 1, stream), clamp=clamp, on_grid=on_grid)
-    released = np.empty(len(exact.scale))
-    for part in pieces(len(released)):
-        own = replace(exact, size=exact.size[part], statistic=exact.statistic[part], scale=exact.scale[part])
-        released[part] = _release(own, _draw(own, 1, stream), clamp=clamp, on_grid=on_grid)
-    return released
+    noise = _draw(exact, 1, noise_stream(secret, *context, "noise"))
+    return _release(exact, noise, clamp=clamp, on_grid=on_grid)
 
 
 def _draw(exact: Statistics, rounds: int, stream: NoiseStream) -> IntArray:
@@ -336,10 +324,7 @@ def simulate_noise(
     """What `add_noise` would give with other, independent noise of the same law, so many times: for what is expected without a
     look at the noise that is released. Many rounds are drawn at once, since a draw of few costs as much as one of thousands."""
     stream = noise_stream(secret, *context, "simulated noise")
-    at_once = _AT_ONCE // max(1, len(exact.scale))
-    if at_once < 2:  # many of them
-        yield from (_draw_release(exact, stream, clamp=clamp, on_grid=True) for _ in range(rounds))
-        return
+    at_once = max(_AT_ONCE // max(len(exact.scale), 1), 1)
     for begun in range(0, rounds, at_once):
         drawn = _draw(exact, min(at_once, rounds - begun), stream)
         for noise in drawn.reshape(-1, len(exact.scale)):
@@ -403,7 +388,7 @@ def make_claim(
 
 
 def _options_of(definition: str | None) -> dict[str, str]:
-    """What tells a claim by rho from the one under a method's own definition."""
+    """The options of a claim by rho, or those of a claim under a method's own definition."""
     return {} if definition is None else {"definition": definition}
 
 
@@ -426,7 +411,7 @@ def check_sizes(
 ) -> None:
     """Refuse what might not be exact: a k that the method does not take, sums or noise beyond 64 bits.
 
-    A function of public facts alone, the number of records among them: what passes here is refused for no data
+    A function of public facts only, the number of records among them: what passes here is refused for no data
     (`ScaleRule.worst`). With more records in more clusters scales can be larger, so that what is refused for some is refused for
     more.
     """

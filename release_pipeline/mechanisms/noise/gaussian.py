@@ -97,12 +97,12 @@ def _attempt(law: GaussianLaw, t: WordArray, now: Round) -> tuple[Places, IntArr
     """One attempt at each open draw: the rows that succeeded, and their values. Its comparison is number 2 of the round."""
     rows, values = attempt_laplace(t, now)
     magnitude = np.abs(values)
-    words = now.words[rows, 3]
+    bits = now.words[rows, 3]
 
     def settle(place: int) -> bool:
-        return below_exp(int(words[place]), 64, *law.exponent(int(magnitude[place])), now.more(int(rows[place]), 2))
+        return below_exp(int(bits[place]), 64, *law.exponent(int(magnitude[place])), now.more(int(rows[place]), 2))
 
-    kept = are_below(words, law.enclosure(magnitude), _SLACK, settle)
+    kept = are_below(bits, law.enclosure(magnitude), _SLACK, settle)
     return rows[kept], values[kept]
 
 

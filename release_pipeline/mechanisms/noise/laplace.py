@@ -7,7 +7,7 @@ The sampler is CKS20 Algorithm 2 for integer scales:
     V geometric: P[V >= v] = exp(-v);  X = U + t V;  a fair sign;  start again on "minus zero"
 
 Both exponentials are decided exactly, as `exponentials` says, from the first 32 (for U) or 63 (for V) bits of a uniform number
-and from more of them where these do not decide. No floating-point number occurs (MIR12 tells what one would cost).
+and from more of them where these do not decide. No floating-point number occurs (MIR12 shows what one would cost).
 
 Addressing: attempt a of lane i reads three words at place 3 i of the stream's a-th substream.
 """
@@ -84,18 +84,18 @@ def attempt_laplace(t: WordArray, now: Round) -> tuple[Places, IntArray]:
 
     Its comparisons are number 0 (U) and 1 (V) of the round.
     """
-    words = now.words
-    raw = words[:, 0]
+    random = now.words
+    raw = random[:, 0]
     u = raw % t
     whole = raw - u  # raw lies in the block of t numbers that starts here; the last, incomplete block is rejected
-    kept = (whole + (t - _1)) >= whole
+    is_kept = (whole + (t - _1)) >= whole
 
     def settle(row: int) -> bool:
-        return below_exp(int(words[row, 1]), 64, int(u[row]), int(t[row]), now.more(row, 0))
+        return below_exp(int(random[row, 1]), 64, int(u[row]), int(t[row]), now.more(row, 0))
 
-    kept &= are_below(words[:, 1], _exp_enclosure(u, t), _SLACK, settle)
-    rows = np.flatnonzero(kept)
-    u, t, last = u[rows], t[rows], words[rows, 2]
+    is_kept &= are_below(random[:, 1], _exp_enclosure(u, t), _SLACK, settle)
+    rows = np.flatnonzero(is_kept)
+    u, t, last = u[rows], t[rows], random[rows, 2]
     minus = last & _1
     v = _geometric(last >> _1, rows, now)
     if len(v) and int(v.max()) >= MAX_MULTIPLE:
@@ -135,11 +135,11 @@ def _geometric(bits: WordArray, rows: Places, now: Round) -> WordArray:
     places = np.arange(len(bits))
     for threshold in _geometric_thresholds():
         reached = bits[places]
-        for place in places[reached == threshold]:
-            row, level = int(rows[place]), 1
-            while below_exp(int(bits[place]), 63, level, 1, now.more(row, 1)):
+        for index in places[reached == threshold]:
+            row, level = int(rows[index]), 1
+            while below_exp(int(bits[index]), 63, level, 1, now.more(row, 1)):
                 level += 1
-            v[place] = level - 1
+            v[index] = level - 1
         places = places[reached < threshold]
         v[places] += _1
         if not len(places):

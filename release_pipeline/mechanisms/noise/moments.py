@@ -1,4 +1,4 @@
-"""How large noise is, in numbers for people: the only floats beside the samplers, and no draw comes near them."""
+"""How large noise is, in numbers for people: the only floats next to the samplers, and no draw comes near them."""
 
 from __future__ import annotations
 

@@ -25,12 +25,12 @@ _32, _31, _24, _1 = _u64(32), _u64(31), _u64(24), _u64(1)
 _LOW_24 = _u64(2**24 - 1)
 
 
-def are_below(words: WordArray, estimate: WordArray, slack: int, settle: Callable[[int], bool]) -> npt.NDArray[np.bool_]:
+def are_below(numbers: WordArray, estimate: WordArray, slack: int, settle: Callable[[int], bool]) -> npt.NDArray[np.bool_]:
     """Whether each uniform number lies below its bound, where 2^32 times the bound is less than `slack` away from `estimate`.
 
     `words` has the first 64 bits of each number. Where the first 32 do not decide, `settle(place)` says it.
     """
-    bits = words >> _32
+    bits = numbers >> _32
     below = bits < estimate + _u64(slack)
     for place in np.flatnonzero(below & (bits + _u64(slack) >= estimate)):
         below[place] = settle(int(place))
@@ -83,8 +83,8 @@ def exp_digits(a: int, b: int, bits: int) -> int:
 
 def _exp_bounds(a: int, b: int, bits: int) -> tuple[int, int]:
     """Integers around 2^bits * exp(-a/b), by 1 / exp(a/b) with exp from its series, rounded outwards."""
-    one = 1 << (bits + 2 * (a // b) + 8)
-    low = high = low_term = high_term = one
+    unit = 1 << (bits + 2 * (a // b) + 8)
+    low = high = low_term = high_term = unit
     n = 0
     while high_term > 1 or n * b < 2 * a:
         n += 1
@@ -93,7 +93,7 @@ def _exp_bounds(a: int, b: int, bits: int) -> tuple[int, int]:
         low += low_term
         high += high_term
     high += 2 * high_term + 2  # the terms left out are less than a geometric series of ratio 1/2
-    return (one << bits) // high, -(-(one << bits) // low)
+    return (unit << bits) // high, -(-(unit << bits) // low)
 
 
 @lru_cache(maxsize=1)
@@ -158,12 +158,12 @@ def draw_in_rounds(draws: Places, attempt: Attempt, layout: Layout, stream: Nois
         substream = layout.first + number
         if len(draws) * _WHOLE_ROW_SHARE > len(out):
             stream.words(substream, layout.words * first_lane, row.reshape(-1))
-            words = row if len(draws) == len(out) else row[draws]
+            random = row if len(draws) == len(out) else row[draws]
         else:
-            words = row[: len(draws)]
+            random = row[: len(draws)]
             for place, draw in enumerate(draws):
-                stream.words(substream, layout.words * (first_lane + int(draw)), words[place])
-        kept, values = attempt(Round(stream, first_lane, number, draws, words))
+                stream.words(substream, layout.words * (first_lane + int(draw)), random[place])
+        kept, values = attempt(Round(stream, first_lane, number, draws, random))
         out[draws[kept]] = values
         is_open = np.ones(len(draws), dtype=np.bool_)
         is_open[kept] = False
@@ -178,12 +178,12 @@ def uniform_below(total: int, stream: NoiseStream) -> int:
     """As many random bits as the total has, again until they are below it: fewer than two times on average."""
     if total < 1:
         raise NoiseError("there is no whole number below a total that is not positive.", remedy="Draw from something.")
-    words = stream.further_words(stream.take_lanes(1), 0, 0)
+    random = stream.further_words(stream.take_lanes(1), 0, 0)
     bits = total.bit_length()
     while True:
         drawn = 0
         for _ in range(-(-bits // 64)):
-            drawn = drawn << 64 | next(words)
+            drawn = drawn << 64 | next(random)
         drawn >>= -bits % 64
         if drawn < total:
             return drawn

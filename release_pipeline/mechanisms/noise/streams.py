@@ -74,11 +74,11 @@ class NoiseStream:
         """More 64-bit words of the uniform number behind comparison `which` of an attempt: a stream of their own."""
         extra = NoiseStream(derive_key(self._key, "refine", lane, attempt, which))
         word = np.empty(1, dtype=np.uint64)
-        place = 0
+        position = 0
         while True:
-            extra.words(_REFINE, place, word)
+            extra.words(_REFINE, position, word)
             yield int(word[0])
-            place += 1
+            position += 1
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:

@@ -38,7 +38,7 @@ class Nearest(NamedTuple):
     """For some of the points looked up, from place `first` on: the distance of the nearest known points, and which they are.
 
     Point first + i has the distinct known points member[start[i]:start[i + 1]] at `distance[i]`, in no order. Without known
-    points the distance is infinite and nobody is near.
+    points the distance is infinite and no point is near.
     """
 
     first: int
@@ -55,13 +55,11 @@ class Nearest(NamedTuple):
 class Neighbours:
     """Known records, ready to be asked for those nearest to a point.
 
-    `place[i]` is the distinct point of known record i, `weight[p]` the number of records at point p. The matrix is kept, not
-    copied, unless it has equal rows; it must not change meanwhile.
+    `place[i]` is the distinct point of known record i, `weight[p]` the number of records at point p.
     """
 
-    def __init__(self, known: FloatArray, *, power: int, codes: IntArray | None = None, consume: bool = False) -> None:
-        """`known` has a row for each record and a column for each number; `codes` a row for each record too (`power` 1 only).
-        With `consume` both may be overwritten, so that neither costs a copy."""
+    def __init__(self, known: FloatArray, *, power: int, codes: IntArray | None = None) -> None:
+        """`known` has a row for each record and a column for each number; `codes` a row for each record too (`power` 1 only)."""
         if power not in (1, 2):
             raise InvalidArgument("the power of a distance is 1 or 2.", where="power")
         if codes is not None and codes.shape[1] and power != 1:
@@ -74,7 +72,7 @@ class Neighbours:
         distinct, place, weight = merge_rows(known, codes)
         has_tree = axes <= MOST_AXES or len(weight) <= _FEW
         self.place, self.weight = place, weight
-        self._known, self._codes = (_pick_rows(table, distinct, consume=consume) for table in (known, codes))
+        self._known, self._codes = known[distinct], codes[distinct]
         self._rounded = [j for j in range(self._columns) if not _are_whole(self._known[:, j])]
         self._size = max((float(np.abs(self._known[:, j]).max(initial=0.0)) for j in self._rounded), default=0.0)
         self._has_axes = axes > 0
@@ -110,7 +108,7 @@ class Neighbours:
         return distance * (1 + SLACK) + self._rounding_of(points)
 
     def _rounding_of(self, points: FloatArray) -> FloatArray:
-        """What rounding the coordinates can have done to a distance from each of these, whichever are looked up beside it."""
+        """What rounding the coordinates can have done to a distance from each of these, whichever are looked up with it."""
         size = np.maximum(np.abs(points[..., self._rounded]).max(axis=-1, initial=0.0), self._size)
         return cast(FloatArray, ROUNDING * max(self._columns, 1) * size)
 
@@ -185,40 +183,24 @@ def count_axes(levels: int) -> int:
     return levels // 2 + 1
 
 
-def merge_rows(known: FloatArray, codes: IntArray) -> tuple[IntArray | None, IntArray, IntArray]:
-    """A row of each distinct record (nothing if all are distinct), the number of each record's one, and how many there are of
-    each.
+def merge_rows(known: FloatArray, codes: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """A row of each distinct record, the number of each record's one, and how many there are of each.
 
     Rows are sorted by a hash of theirs, and neighbours in that order are one point if they are equal: so two rows that share a
     hash are never taken for equal, and cost at most that equal ones between which they lie stay two points.
     """
     n = len(known)
-    place, weight = np.arange(n), np.broadcast_to(np.int64(1), n)
     if n < 2:
-        return None, place, weight
+        return np.arange(n), np.arange(n), np.ones(n, dtype=np.int64)
     order = np.argsort(_hash_rows(known, codes), kind="stable")
-    same = np.ones(n - 1, dtype=np.bool_)
+    same, point = np.ones(n - 1, dtype=np.bool_), np.empty(n, dtype=np.int64)
     for table in (known, codes):
         for column in table.T:
             ordered = column[order]
             same &= ordered[1:] == ordered[:-1]
-    if not same.any():
-        return None, place, weight
     leads = np.concatenate([np.ones(1, dtype=np.bool_), ~same])
-    place[order] = np.cumsum(leads) - 1
-    distinct = order[leads]
-    return distinct, place, np.diff(np.append(np.flatnonzero(leads), n))
-
-
-def _pick_rows(table: npt.NDArray[Any], rows: IntArray | None, *, consume: bool) -> npt.NDArray[Any]:
-    """These rows of a table, or all; with `consume` at its beginning, a column at a time."""
-    if rows is None:
-        return table
-    if not consume:
-        return table[rows]
-    for column in table.T:
-        column[: len(rows)] = column[rows]
-    return table[: len(rows)]
+    point[order] = np.cumsum(leads) - 1
+    return order[leads], point, np.diff(np.append(np.flatnonzero(leads), n))
 
 
 def _hash_rows(known: FloatArray, codes: IntArray) -> npt.NDArray[np.uint64]:
@@ -236,11 +218,11 @@ def _are_whole(column: FloatArray) -> bool:
     return bool(np.all(column == np.rint(column))) and float(np.abs(column).max(initial=0.0)) < _MAX_CODE
 
 
-def _gather(first: int, found: list[tuple[float, IntArray]]) -> Nearest:
-    lengths = np.array([len(members) for _, members in found], dtype=np.int64)
+def _gather(first: int, nearest: list[tuple[float, IntArray]]) -> Nearest:
+    lengths = np.array([len(members) for _, members in nearest], dtype=np.int64)
     start = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
-    member = np.concatenate([members for _, members in found])
-    return Nearest(first, np.array([distance for distance, _ in found], dtype=np.float64), start, member)
+    member = np.concatenate([members for _, members in nearest])
+    return Nearest(first, np.array([distance for distance, _ in nearest], dtype=np.float64), start, member)
 
 
 def _parts(number: IntArray) -> Iterator[slice]:

@@ -62,13 +62,13 @@ def find_exposed(
     m, sizes = len(original), class_sizes(group)
     if widths.ndim != 2 or widths.shape[1] != m or len(sizes) > len(widths):
         raise InvalidArgument("the widths do not have a row for each class and a column for each noise column.", where="widths")
-    widest = sorted(range(m), key=lambda place: -_guess_different(original[place]))  # few are in a box of its first column
+    widest = sorted(range(m), key=lambda index: -_guess_different(original[index]))  # few are in a box of its first column
     by_class = np.lexsort((original[widest[0]], group))
     members = by_class[len(group) - int(sizes.sum()) :]  # before them are those without a class
     exposed = np.zeros(len(group), dtype=np.bool_)
     exposed[members] = _count_boxes(
-        [original[place][members] for place in widest],
-        [released[place][members] for place in widest],
+        [original[index][members] for index in widest],
+        [released[index][members] for index in widest],
         np.repeat(np.minimum(widths[: len(sizes), widest], 2**60), sizes, axis=0),
         sizes,
         k,
@@ -82,21 +82,21 @@ def _count_boxes(
     """The records, which lie by class, whose box has at least one original of the class in it and fewer than k. Originals of a
     class ascend in the first column; `reach` has a row for each record."""
     count = len(released[0])
-    place, last, held = (np.zeros(count, dtype=np.int64) for _ in range(3))
+    position, last, held = (np.zeros(count, dtype=np.int64) for _ in range(3))
     ends = np.cumsum(sizes)
     for first, end in zip(ends - sizes, ends, strict=True):
         own = slice(first, end)
-        place[own] = first + np.searchsorted(original[0][own], released[0][own] - reach[own, 0], side="left")
+        position[own] = first + np.searchsorted(original[0][own], released[0][own] - reach[own, 0], side="left")
         last[own] = first + np.searchsorted(original[0][own], released[0][own] + reach[own, 0], side="right")
-    open_boxes = np.flatnonzero(place < last)
+    open_boxes = np.flatnonzero(position < last)
     while len(open_boxes):  # the next original of every box that has fewer than k
-        at = place[open_boxes]
+        at = position[open_boxes]
         inside = np.ones(len(open_boxes), dtype=np.bool_)
         for column in range(1, len(original)):
             inside &= np.abs(original[column][at] - released[column][open_boxes]) <= reach[open_boxes, column]
         held[open_boxes] += inside
-        place[open_boxes] += 1
-        open_boxes = open_boxes[(place[open_boxes] < last[open_boxes]) & (held[open_boxes] < k)]
+        position[open_boxes] += 1
+        open_boxes = open_boxes[(position[open_boxes] < last[open_boxes]) & (held[open_boxes] < k)]
     return (held > 0) & (held < k)
 
 

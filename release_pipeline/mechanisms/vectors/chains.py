@@ -1,6 +1,6 @@
 """What one changed record moves along an order of records: chains of clusters, what they cost, and the scales that follow.
 
-Records lie in a total order that depends on each of them alone, cut into clusters of consecutive records (`curve`). A record that
+Records lie in a total order that depends on each of them only, cut into clusters of consecutive records (`curve`). A record that
 is replaced leaves cluster a and enters cluster b. If b lies later, every cluster on the way loses its first record and gains the
 next one's first:
 
@@ -128,15 +128,15 @@ class Neighbours:
         start, last = self.clusters.start, self.clusters.count - 1
         for part in pieces(len(self.ordered), max(_TOGETHER // self.ordered.shape[1], 1)):
             ranks: npt.NDArray[np.intp] = np.arange(int(part.start), int(part.stop), dtype=np.intp)
-            own = np.searchsorted(start, ranks, side="right") - 1
+            cluster = np.searchsorted(start, ranks, side="right") - 1
             records = self.ordered[part]
-            extremes = None if self.extremes is None else self.extremes.of(own)
+            extremes = None if self.extremes is None else self.extremes.of(cluster)
             changes = [_worst(records, self.widths, extremes)]
             for chains, end in ((self.later, last), (self.earlier, 0)):
-                leaving = _change(records, chains.following[own], extremes)
-                leaving[own == end] = 0
+                leaving = _change(records, chains.following[cluster], extremes)
+                leaving[cluster == end] = 0
                 changes.append(leaving)
-            yield own, changes
+            yield cluster, changes
 
 
 def _change(lost: IntArray, gained: IntArray, extremes: Extremes | None) -> IntArray:
@@ -215,7 +215,7 @@ def calibrate_table(
 def order_reach(widths: Sequence[int], weights: Sequence[Fraction], clusters: int, *, order: str) -> Fraction:
     """The most that sum_j sum_a weight_a |change of sum j in column a| / W_a can be, for any table in this many clusters.
 
-    Public: it needs the number of clusters alone. A chain has at most p steps, each at most W_a in column a: p sum_a weight_a,
+    Public: it needs the number of clusters only. A chain has at most p steps, each at most W_a in column a: p sum_a weight_a,
     for every order. For `hilbert` there is more to know. At level l the curve goes through 2^(ml) cells, one face at a time, and
     a chain goes along it in one direction. Let a step cross d_a cells in column a: it changes that column by at most
     (d_a + 1) x_a (`cell_reach`), and all crossings of all steps together are at most 2^(ml) - 1. Hence for every level
@@ -232,7 +232,7 @@ def order_reach(widths: Sequence[int], weights: Sequence[Fraction], clusters: in
         return least
     for level in range(1, min(curve_depth(widths), _DEEPEST) + 1):
         cells = 1 << len(widths) * level
-        if cells > 4 * clusters * len(widths) << level:  # crossings alone cost more than no curve at all, here and deeper
+        if cells > 4 * clusters * len(widths) << level:  # crossings cost more than no curve at all, here and deeper
             break
         parts = [weight * cell_reach(width, level) / width for weight, width in zip(weights, widths, strict=True)]
         least = min(least, (cells - 1) * max(parts) + clusters * sum(parts, Fraction(0)))

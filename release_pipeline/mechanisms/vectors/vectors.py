@@ -6,8 +6,8 @@
                trimmed sums    eps-iDP    centroid: D / eps             table: the calibration         `chains.calibrate_table`
 
 A record is replaced by the centroid of its cluster, a vector with one value for each column. The order of dp-mdav depends on each
-record alone, so one change moves at most one record into and one out of each cluster (insensitive microaggregation, KDP13), which
-is what bounds the noise. MDAV's clusters depend on all records: it is for k-anonymity alone.
+record only, so one change moves at most one record into and one out of each cluster (insensitive microaggregation, KDP13), which
+is what bounds the noise. MDAV's clusters depend on all records: it is for k-anonymity only.
 
 `compute_vectors` and `methods.add_noise` are pure functions of (columns, specification, secret, context).
 """
@@ -117,7 +117,7 @@ def compute_vectors(
         ties=noise_stream(secret, *context, "ties"),
     )
     ordered = units[clusters.order]
-    del units  # nobody needs them any more, if the caller does not
+    del units  # nothing here needs them any more
     extremes = find_extremes(ordered, clusters) if spec.statistic == "trimmed" else None
     statistic = extremes.trimmed if extremes is not None else np.add.reduceat(ordered, clusters.start, axis=0)
     neighbours = find_neighbours(ordered, clusters, np.array(widths), extremes)
@@ -133,11 +133,11 @@ def compute_vectors(
             consistency="none",
             cluster=clusters.cluster,
             size=clusters.size,
-            statistic=np.ascontiguousarray(statistic[:, place]),
-            scale=np.ascontiguousarray(scale[:, place]),
+            statistic=np.ascontiguousarray(statistic[:, index]),
+            scale=np.ascontiguousarray(scale[:, index]),
             loss=loss,
         )
-        for place, (grid, epsilon) in enumerate(zip(grids, spec.epsilons, strict=True))
+        for index, (grid, epsilon) in enumerate(zip(grids, spec.epsilons, strict=True))
     ]
 
 
@@ -192,12 +192,12 @@ def find_reach(widths: Sequence[int], spec: Insensitive, *, clusters: int) -> Fr
 
 def _find_loss(neighbours: Neighbours, scale: IntArray, widths: Sequence[int], spec: Insensitive) -> Fraction | float:
     """The accountant's bound, or for plain sums the public one where that is less: both hold."""
-    found = table_loss(neighbours, scale)
+    loss = table_loss(neighbours, scale)
     if spec.statistic == "trimmed":
-        return found
+        return loss
     per_column = [Fraction(width, int(t)) for width, t in zip(widths, scale[0], strict=True)]
     known = order_reach(widths, per_column, len(scale), order=spec.order)
-    return min(found, known)
+    return min(loss, known)
 
 
 def _centroid_or_public_scales(
@@ -221,10 +221,10 @@ def _find_mdav(units: IntArray, grids: Sequence[Grid], spec: MdavSpec, progress:
             consistency="none",
             cluster=cluster,
             size=size,
-            statistic=np.ascontiguousarray(sums[:, place]),
+            statistic=np.ascontiguousarray(sums[:, index]),
             scale=np.zeros(len(size), dtype=np.int64),
             loss={},
             is_noisy=False,
         )
-        for place, grid in enumerate(grids)
+        for index, grid in enumerate(grids)
     ]

@@ -1,4 +1,4 @@
-"""`dp-table`: noisy counts of a whole table, categories included, and rows that are made of these alone
+"""`dp-table`: noisy counts of a whole table, categories included, and rows that are made of these only
 (methods.md section 9)."""
 
 from release_pipeline.mechanisms.whole_table.cells import Cells

@@ -1,6 +1,6 @@
 """The cells of a column, what noisy counts say they hold, and which of them are put together for the tables of pairs.
 
-All but `Cells.find` reads noisy counts and declared facts alone: it is made of what was measured, and loses nothing.
+All but `Cells.find` reads noisy counts and declared facts only: it is made of what was measured, and loses nothing.
 """
 
 from __future__ import annotations
@@ -62,23 +62,23 @@ class Cells:
 
     def hold(self, noisy: IntArray | FloatArray, deviation: float, records: int) -> FloatArray:
         """How many records each cell seems to hold: none below 0, all together as many as there are."""
-        kept = np.ones(self.count, dtype=np.bool_)
+        is_kept = np.ones(self.count, dtype=np.bool_)
         if not self.column.nominal:
-            kept[: len(self.edges) - 1] = self._not_empty(noisy[: len(self.edges) - 1].astype(np.float64), deviation)
-            if not kept.any():
-                kept[:] = True
+            is_kept[: len(self.edges) - 1] = self._not_empty(noisy[: len(self.edges) - 1].astype(np.float64), deviation)
+            if not is_kept.any():
+                is_kept[:] = True
         held = np.zeros(self.count)
-        held[kept] = np.maximum(noisy[kept] - level_off(noisy[kept].astype(np.float64), records), 0.0)
+        held[is_kept] = np.maximum(noisy[is_kept] - level_off(noisy[is_kept].astype(np.float64), records), 0.0)
         return held
 
     def _not_empty(self, noisy: FloatArray, deviation: float) -> npt.NDArray[np.bool_]:
         """Which cells of values are not taken to be empty: atoms, and the cells between two atoms without the tails that noise
         explains. A domain that is declared far too wide would fill with noise otherwise."""
-        kept = noisy >= _EMPTY * deviation
+        is_kept = noisy >= _EMPTY * deviation
         atoms = np.flatnonzero(np.isin(self.edges[:-1], self.column.own_cells))
         for before, after in pairwise((-1, *atoms.tolist(), len(noisy))):
-            kept[before + 1 : after] = _without_tails(noisy[before + 1 : after] / deviation)
-        return kept
+            is_kept[before + 1 : after] = _without_tails(noisy[before + 1 : after] / deviation)
+        return is_kept
 
 
 def _without_tails(counts: FloatArray) -> npt.NDArray[np.bool_]:
@@ -114,15 +114,15 @@ def group_cells(cells: Cells, held: FloatArray, groups: int, deviation: float) -
         return _rare_together(held, MOST_GROUPS, least)
     if not cells.column.is_wide:
         groups = max(groups, NARROW_GROUPS)
-    own = len(cells.edges) - 1
-    found = np.zeros(cells.count, dtype=np.int64)
-    if own <= groups and bool((held[:own] >= least).all()):
-        found[:own] = np.arange(own)
+    values = len(cells.edges) - 1
+    groups_of_cells = np.zeros(cells.count, dtype=np.int64)
+    if values <= groups and bool((held[:values] >= least).all()):
+        groups_of_cells[:values] = np.arange(values)
     else:
-        found[:own] = list(_runs(held[:own], groups, least))
-    labels = _rare_together(held[own:], max(groups - 1, 1), least) if cells.column.labels else found[:0]
-    found[own:] = found[:own].max() + 1 + labels
-    return found
+        groups_of_cells[:values] = list(_runs(held[:values], groups, least))
+    labels = _rare_together(held[values:], max(groups - 1, 1), least) if cells.column.labels else groups_of_cells[:0]
+    groups_of_cells[values:] = groups_of_cells[:values].max() + 1 + labels
+    return groups_of_cells
 
 
 def count_valued(cells: Cells, groups: IntArray) -> int:
@@ -134,12 +134,12 @@ def _rare_together(held: FloatArray, groups: int, least: float) -> IntArray:
     """A group for each of those that hold enough, the most first to be kept, and one for the others."""
     order = np.argsort(-held, kind="stable")
     room = groups if len(held) <= groups else max(groups - 1, 1)
-    kept = np.sort([place for place in order.tolist() if held[place] >= least][:room]).astype(np.int64)
+    frequent = np.sort([place for place in order.tolist() if held[place] >= least][:room]).astype(np.int64)
     rare = np.ones(len(held), dtype=np.bool_)
-    rare[kept] = False
+    rare[frequent] = False
     found = np.zeros(len(held), dtype=np.int64)
-    found[kept] = np.arange(len(kept))
-    found[rare] = len(kept)
+    found[frequent] = np.arange(len(frequent))
+    found[rare] = len(frequent)
     return found
 
 
@@ -148,20 +148,20 @@ def _runs(held: FloatArray, groups: int, least: float) -> Iterator[int]:
     left, group, mass = float(held.sum()), 0, 0.0
     target = max(left / groups, least)
     ends = [0] * len(held)
-    for place, own in enumerate(held.tolist()):
-        if mass >= max(least, _SOME) and group < groups - 1 and (mass + own / 2 >= target or own >= target):
+    for index, records in enumerate(held.tolist()):
+        if mass >= max(least, _SOME) and group < groups - 1 and (mass + records / 2 >= target or records >= target):
             left -= mass
             group, mass = group + 1, 0.0
             target = max(left / (groups - group), least)
-        ends[place] = group
-        mass += own
+        ends[index] = group
+        mass += records
     if mass < least and group > 0:
         ends = [min(end, group - 1) for end in ends]
     yield from ends
 
 
 # Where in its cell an entry lies: further up the later its row comes, as the density seems to rise
-# from what the cells beside it hold. Made of noisy counts alone.
+# from what its neighbours hold. Made of noisy counts only.
 
 
 _STEEPEST = 8.0  # e-foldings of density within a cell, between two neighbours
@@ -183,14 +183,14 @@ class Entering:
         rise = np.array([_rise(cells, held, cell) if wide else 0.0 for cell, wide in enumerate(is_wide.tolist())])
         return cls(rise, np.array([math.expm1(-abs(one)) for one in rise.tolist()]))
 
-    def enter(self, cells: Cells, found: IntArray, within: FloatArray) -> IntArray:
+    def enter(self, cells: Cells, cells_of_rows: IntArray, within: FloatArray) -> IntArray:
         """An entry in the cell of each row, further up the later the row comes in its cell."""
-        own = len(cells.edges) - 1
-        cell = np.minimum(found, own - 1)
+        values = len(cells.edges) - 1
+        cell = np.minimum(cells_of_rows, values - 1)
         low, width = cells.edges[cell], np.diff(cells.edges)[cell]
         part = self._place(cell, within)
         entries = low + np.minimum(np.floor(part * width).astype(np.int64), width - 1)
-        return np.where(found >= own, cells.column.width + 1 + found - own, entries)
+        return np.where(cells_of_rows >= values, cells.column.width + 1 + cells_of_rows - values, entries)
 
     def share_below(self, cell: int, width: int) -> FloatArray:
         """The share of a cell's rows that have its first entry, its first two, and so on."""
@@ -212,19 +212,19 @@ class Entering:
 
 
 def _rise(cells: Cells, held: FloatArray, cell: int) -> float:
-    """By how many e-foldings the density rises within a cell, as it seems from those beside it."""
+    """By how many e-foldings the density rises within a cell, as it seems from its neighbours."""
     width = np.diff(cells.edges)
     density = [
         held[place] / width[place] if 0 <= place < len(width) and width[place] > 1 else 0.0
         for place in (cell - 1, cell, cell + 1)
     ]
-    before, own, after = density
-    if own <= 0:
+    before, here, after = density
+    if here <= 0:
         return 0.0
     if before > 0 and after > 0:
         return min(max(math.log(after / before) / 2, -_STEEPEST), _STEEPEST)
-    if before > 2 * own and after <= 0:
-        return -min(before / own, 1 / _SHARPEST)
-    if after > 2 * own and before <= 0:
-        return min(after / own, 1 / _SHARPEST)
+    if before > 2 * here and after <= 0:
+        return -min(before / here, 1 / _SHARPEST)
+    if after > 2 * here and before <= 0:
+        return min(after / here, 1 / _SHARPEST)
     return 0.0

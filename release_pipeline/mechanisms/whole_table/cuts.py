@@ -156,13 +156,13 @@ class CutLaw:
         nearest: IntArray = np.where((first <= 0) & (last >= 0), best, np.minimum(np.abs(first), np.abs(last)))
         steps: list[int] = (np.maximum(nearest - best, 0) // step).tolist()
         bounds = {steps_further: self.bound(steps_further * step) for steps_further in set(steps)}
-        found: list[Block] = []
+        blocks: list[Block] = []
         low, before = a, self.places.up_to(a)
         for steps_further, high in zip(steps, ends.tolist(), strict=True):
             mass = self.places.up_to(high)
-            found.append(Block(low, high, mass - before, bounds[steps_further]))
+            blocks.append(Block(low, high, mass - before, bounds[steps_further]))
             low, before = high, mass
-        return found
+        return blocks
 
     def bound(self, further: int) -> int:
         """A whole number that is no less than 2^BITS exp(-(e/2) further)."""
@@ -214,21 +214,21 @@ def measure_cuts(values: Tally, law: CutLaw, atoms: Sequence[int], depth: int, s
     """The edges of the cells of a column of these values: `depth` levels of cuts of all nodes, then `OUTER_LEVELS`
     of those at the ends of each segment."""
     edges, segments = segments_between(law.places.width, atoms)
-    found = set(edges)
+    cuts = set(edges)
     live = segments
     for _ in range(depth):
-        live = _cut_level(values, law, live, found, stream)
+        live = _cut_level(values, law, live, cuts, stream)
     for _ in range(OUTER_LEVELS):
-        _cut_level(values, law, _outer_nodes(segments, found), found, stream)
-    return np.array(sorted(found), dtype=np.int64)
+        _cut_level(values, law, _outer_nodes(segments, cuts), cuts, stream)
+    return np.array(sorted(cuts), dtype=np.int64)
 
 
-def _cut_level(values: Tally, law: CutLaw, nodes: Sequence[Node], found: set[int], stream: NoiseStream) -> list[Node]:
+def _cut_level(values: Tally, law: CutLaw, nodes: Sequence[Node], cuts: set[int], stream: NoiseStream) -> list[Node]:
     """Cut every node that can be cut, once; the nodes that come of it."""
     halves: list[Node] = []
     for a, b in nodes:
         cut = law.draw(values.between(a, b), (a, b), stream)
-        found.add(cut)
+        cuts.add(cut)
         halves.extend(half for half in ((a, cut), (cut, b)) if half[1] - half[0] > 1)
     return halves
 

@@ -1,4 +1,4 @@
-"""What is measured of a table, and with how much noise: from declared facts and the number of records alone.
+"""What is measured of a table, and with how much noise: from declared facts and the number of records only.
 
 Three parts share the budget: cut points of the columns that are wide, counts of every cell of every column, and a table of
 counts for every pair of columns. Shares are constants: the figures hardly depend on them (methods.md section 9). Scales of
@@ -137,14 +137,14 @@ class Design:
         """Into how many groups a column with an order is put for the tables of pairs that are counted one by one, at the most."""
         return self.groups_at(self.pair_deviation)
 
-    def group_sum_deviation(self, pair: Pair, place: int) -> float:
+    def group_sum_deviation(self, pair: Pair, index: int) -> float:
         """The standard deviation of the noise in the sum of a column over the people of one group of the
         other column of a pair, in standard deviations of the column. Divided by the people it is that
         of their mean.
 
         The column has G groups of about as many records each, and the squares of their mean scores
         add up to about G: so it is sqrt(G) times the noise of a cell."""
-        column, groups = self.columns[place], self.groups
+        column, groups = self.columns[index], self.groups
         if not column.is_wide:
             groups = min(max(groups, NARROW_GROUPS), column.width + 1)
         return deviation(self.pairs[pair]) * math.sqrt(groups)
@@ -161,11 +161,11 @@ def make_design(columns: Sequence[Column], records: int, budget: TableBudget) ->
     if not columns:
         raise InvalidArgument("there is no column to measure.", where="columns")
     pairs = list(combinations(range(len(columns)), 2))
-    wide = [place for place, column in enumerate(columns) if column.is_wide]
+    wide = [index for index, column in enumerate(columns) if column.is_wide]
     margins = budget.noise_of(budget.amount * (MARGINS if pairs else 1 - (CUTS if wide else 0)) / len(columns))
     cuts: dict[int, tuple[Fraction, int]] = {}
-    for place in wide:
-        cuts[place] = _choose_depth(budget, budget.amount * CUTS / len(wide), records, margins, columns[place].width)
+    for index in wide:
+        cuts[index] = _choose_depth(budget, budget.amount * CUTS / len(wide), records, margins, columns[index].width)
     design = Design(tuple(columns), records, budget, cuts, margins, in_blocks=not budget.by_rho)
     if not pairs:
         return design
@@ -185,14 +185,14 @@ def outweighs(e: Fraction, width: int, records: int, depth: int) -> bool:
 def _choose_depth(budget: TableBudget, share: Fraction, records: int, margins: Noise, width: int) -> tuple[Fraction, int]:
     """The greatest depth at which the cells that come of it hold more records than their cuts are wrong by, and than the noise on
     their counts."""
-    found = budget.cut_of(share / (1 + OUTER_LEVELS)), 1
+    chosen = budget.cut_of(share / (1 + OUTER_LEVELS)), 1
     for depth in range(1, MOST_DEPTH + 1):
         e = budget.cut_of(share / (depth + OUTER_LEVELS))
         needed = 2 ** (depth + 1) * max(_RANK_ERROR / float(e), _MARGIN_ERROR * deviation(margins))
         if records < needed or not outweighs(e, width, records, depth):
             break
-        found = e, depth
-    return found
+        chosen = e, depth
+    return chosen
 
 
 def _too_small() -> InvalidArgument:
@@ -205,11 +205,11 @@ def _too_small() -> InvalidArgument:
 # to B. A table of several columns has those of all their pairs in it, each count of a pair being
 # the sum of the counts over the other columns: fewer tables do, each with less noise, and a pair
 # pays with the noise of a sum. Where groups are few the first is worth more (QYL14 do so for
-# columns of two values). By rho scales grow with the square root of B alone, and hardly anything is
+# columns of two values). By rho scales grow with the square root of B only, and hardly anything is
 # gained.
 #
 # Which blocks these are follows from how many groups every column has, which noisy counts have
-# told, and from what is declared: no record is looked at. Any choice of blocks would have the same
+# shown, and from what is declared: no record is looked at. Any choice of blocks would have the same
 # claim.
 
 
@@ -236,7 +236,7 @@ class SummedNoise:
 
     @property
     def name(self) -> str:
-        """As it stands beside counts: of one term that of its noise."""
+        """Its name next to counts: of one term that of its noise."""
         return name_noise(self.noise) + (f"{_TIMES}{self.terms}" if self.terms > 1 else "")
 
     @classmethod
@@ -316,15 +316,15 @@ def _mean_root(terms: Sequence[int]) -> float:
 
 
 # Whether there are enough records, and enough of a budget, for rows that are worth reading: by
-# public facts alone.
+# public facts only.
 #
 # Two things must hold. A cut of a wide column is likelier to be near its rank than anywhere else:
 # the exponent over a node of the deepest level outweighs the number of places where it could be.
-# And the noise of a cell of a pair's table is small beside what a cell holds on average when each
+# And the noise of a cell of a pair's table is small compared with what a cell holds on average when each
 # column has but a few groups.
 
 
-_CELLS = 32  # of a pair's table, of which each could still be told from noise
+_CELLS = 32  # of a pair's table, each of which still differs from noise
 _LARGEST = 1 << 60
 Make = Callable[[int, TableBudget], Design]  # the design for so many records, and a budget
 

@@ -1,7 +1,7 @@
-"""Rows exchanged until their tables are as the noisy counts say: a sample of the pool is off by chance alone, which is more than
+"""Rows exchanged until their tables are as the noisy counts say: a sample of the pool is off by chance only, which is more than
 the noise where there are few rows or much budget.
 
-All of it reads noisy counts alone. What a batch of exchanges makes worse is not done, and then fewer are tried at once.
+All of it reads noisy counts only. What a batch of exchanges makes worse is not done, and then fewer are tried at once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from release_pipeline.mechanisms.whole_table.pool import Linked
 
 ROUNDS = 400
 _SHARE, _LEAST, _MOST = 50, 50, 4_000  # rows that are tried at once: one of so many, and within limits
-_COLUMN_WEIGHT = 4.0  # of a column's own table beside those of pairs
+_COLUMN_WEIGHT = 4.0  # of a column's own table compared with those of pairs
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -48,8 +48,8 @@ class _Tables:
     """The tables of all pairs and columns, one behind the other. `starts`: where each begins; `of_cells`: the weight of each
     cell's table."""
 
-    one: IntArray
-    other: IntArray
+    first_columns: IntArray
+    second_columns: IntArray
     widths: IntArray
     starts: IntArray
     targets: FloatArray
@@ -64,8 +64,8 @@ class _Tables:
         starts = np.cumsum([0, *sizes[:-1]], dtype=np.int64)
         weights = np.append(np.ones(len(tables)), np.full(len(linked.held), _COLUMN_WEIGHT))
         return cls(
-            one=np.array([pair[0] for pair in pairs], dtype=np.int64),
-            other=np.array([pair[1] for pair in pairs], dtype=np.int64),
+            first_columns=np.array([pair[0] for pair in pairs], dtype=np.int64),
+            second_columns=np.array([pair[1] for pair in pairs], dtype=np.int64),
             widths=np.array([table.shape[1] for table in tables], dtype=np.int64),
             starts=starts,
             targets=np.concatenate([*(table.ravel() for table in tables), *linked.held]),
@@ -75,11 +75,11 @@ class _Tables:
 
     def find(self, rows: IntArray, into: IntArray) -> IntArray:
         """The cell of each row in each table, `into` an array of tables by rows: a table at a time, which stays in the cache."""
-        pairs = len(self.one)
-        for place, (one, other, width) in enumerate(zip(self.one, self.other, self.widths, strict=True)):
-            np.multiply(rows[one], width, out=into[place])
-            into[place] += rows[other]
-            into[place] += self.starts[place]
+        pairs = len(self.first_columns)
+        for index, (first, second, width) in enumerate(zip(self.first_columns, self.second_columns, self.widths, strict=True)):
+            np.multiply(rows[first], width, out=into[index])
+            into[index] += rows[second]
+            into[index] += self.starts[index]
         np.add(rows, self.starts[pairs:, np.newaxis], out=into[pairs:])
         return into
 

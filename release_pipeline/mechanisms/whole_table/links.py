@@ -2,11 +2,11 @@
 
 Two columns whose entries have an order: a Gaussian copula of the records that have a value in both, its correlation the mean of
 what the noisy table leaves likely. Reasons to have no value have no order: who has one is independent of the values of the other
-column. Other columns: independence. What the noisy table has beside that is partly noise. Two ways to tell are mixed:
+column. Other columns: independence. What the noisy table has besides is partly noise. Two ways to tell them apart are mixed:
 how much of a cell is likely to be more than noise, given how many records are expected there and how far all cells are off
 together (empirical Bayes); and, as far as there is more than noise, which singular values noise alone would not have (GD17). The
 first finds what is weak, the second what is strong and simple. Then the margins are put right (IPF). It all reads noisy counts
-alone.
+only.
 """
 
 from __future__ import annotations
@@ -68,25 +68,25 @@ def _fit_copula(
     """The table of two columns by a Gaussian copula of the records with a value in both, and its
     correlation, None where a column has one group of values. Who has a reason is independent of the
     values of the other column."""
-    one, other = valued
-    of_rows = _split_valued(noisy, rows, columns, deviation, other)
-    of_columns = _split_valued(noisy.T, columns, rows, deviation, one)
+    valued_rows, valued_columns = valued
+    of_rows = _split_valued(noisy, rows, columns, deviation, valued_columns)
+    of_columns = _split_valued(noisy.T, columns, rows, deviation, valued_rows)
     base = np.zeros(noisy.shape)
-    for own, of_own in ((slice(one), 0), (slice(one, None), 1)):
-        for its, of_its in ((slice(other), 0), (slice(other, None), 1)):
+    for own, of_own in ((slice(valued_rows), 0), (slice(valued_rows, None), 1)):
+        for its, of_its in ((slice(valued_columns), 0), (slice(valued_columns, None), 1)):
             held, beside = of_rows[own, of_its], of_columns[its, of_own]
             base[own, its] = np.outer(held, beside) / max(math.sqrt(held.sum() * beside.sum()), _SOME)
     base = _fit_margins(base, rows, columns)
-    block = base[:one, :other]
+    block = base[:valued_rows, :valued_columns]
     if min(block.shape) < 2:
         return base, None
     both = float(block.sum())
     tables = _copula_tables(block.sum(axis=1) / both, block.sum(axis=0) / both) * both
-    off = ((tables - noisy[:one, :other]) ** 2).sum(axis=(1, 2))
+    off = ((tables - noisy[:valued_rows, :valued_columns]) ** 2).sum(axis=(1, 2))
     unlikely = off / (2 * deviation**2) + _RHOS**2 / (2 * _PRIOR**2)
     likely = np.exp(unlikely.min() - unlikely) * np.gradient(_RHOS)
     likely /= likely.sum()
-    base[:one, :other] = np.tensordot(likely, tables, axes=1)
+    base[:valued_rows, :valued_columns] = np.tensordot(likely, tables, axes=1)
     return base, float(likely @ _RHOS)
 
 
@@ -108,7 +108,7 @@ def find_strength(table: FloatArray) -> float:
 
 def _denoise(noisy: FloatArray, expected: FloatArray, deviation: float) -> FloatArray:
     """What of a matrix without margins is likely to be there, given that each entry has noise of this deviation. What a cell has
-    beside what is `expected` in it is taken to vary, before anything is known, as much as that is."""
+    besides what is `expected` in it is taken to vary, before anything is known, as much as that is."""
     short, long = noisy.shape
     variance = deviation**2 * (short - 1) * (long - 1) / noisy.size  # what is left of it without margins
     squares = float((noisy**2).sum())
@@ -158,10 +158,10 @@ def _scores(shares: FloatArray) -> FloatArray:
     return scores
 
 
-def _normal_below(one: FloatArray, other: FloatArray) -> FloatArray:
+def _normal_below(row_scores: FloatArray, column_scores: FloatArray) -> FloatArray:
     """P[X < h, Y < k] of two normal numbers for each correlation: their derivative by its arc sine is a density."""
     laws = normal_laws()
-    h, k = one[:, None, None], other[None, :, None]
+    h, k = row_scores[:, None, None], column_scores[None, :, None]
     angles: FloatArray = np.linspace(0, float(_ANGLES[-1]), _FINE)
     step = float(angles[1] - angles[0])
     sines, cosines = np.sin(angles), np.cos(angles) ** 2
@@ -169,7 +169,7 @@ def _normal_below(one: FloatArray, other: FloatArray) -> FloatArray:
     for sign in (1, -1):
         density = np.exp(-(h * h + k * k - 2 * sign * h * k * sines) / (2 * cosines)) / (2 * math.pi)
         inside = np.cumsum((density[..., 1:] + density[..., :-1]) / 2 * step, axis=-1)
-        sums.append(sign * np.concatenate([np.zeros((len(one), len(other), 1)), inside], axis=-1))
+        sums.append(sign * np.concatenate([np.zeros((len(row_scores), len(column_scores), 1)), inside], axis=-1))
     place = np.abs(_ANGLES) / step
     low = np.minimum(place.astype(np.int64), _FINE - 2)
     part = place - low
@@ -189,31 +189,32 @@ def normal_laws() -> Any:
 # to its groups.
 #
 # Least squares on the noisy counts, each weighed by one over its variance, so that a column of many
-# pairs is known better than by its own counts alone. The groups follow from the counts of the
+# pairs is known better than by its own counts only. The groups follow from the counts of the
 # column, and are taken as they are.
 
 
 def combine_margins(measured: Measured) -> list[FloatArray]:
     """The counts of the cells of every column."""
     sums: list[list[tuple[FloatArray, float]]] = [[] for _ in measured.cells]
-    for columns, own in measured.tables.items():
-        counts = own.counts
+    for columns, table in measured.tables.items():
+        counts = table.counts
         even = counts - (counts.sum() - measured.design.records) / counts.size
         for axis, place in enumerate(columns):
             others = tuple(other for other in range(counts.ndim) if other != axis)
-            sums[place].append((even.sum(axis=others), own.deviation**2 * (counts.size // counts.shape[axis])))
-    own = deviation(measured.design.margins) ** 2
+            sums[place].append((even.sum(axis=others), table.deviation**2 * (counts.size // counts.shape[axis])))
+    variance = deviation(measured.design.margins) ** 2
     return [
-        _combine(margin, groups, own, said) for margin, groups, said in zip(measured.margins, measured.groups, sums, strict=True)
+        _combine(margin, groups, variance, of_pairs)
+        for margin, groups, of_pairs in zip(measured.margins, measured.groups, sums, strict=True)
     ]
 
 
-def _combine(margin: IntArray, groups: IntArray, variance: float, said: list[tuple[FloatArray, float]]) -> FloatArray:
+def _combine(margin: IntArray, groups: IntArray, variance: float, of_pairs: list[tuple[FloatArray, float]]) -> FloatArray:
     cells = np.bincount(groups)
     mine: FloatArray = np.bincount(groups, margin.astype(np.float64)).astype(np.float64)
     certain = 1 / (cells * variance)
     found = mine * certain
-    for sums, unsure in said:
+    for sums, unsure in of_pairs:
         found, certain = found + sums / unsure, certain + 1 / unsure
     missing: FloatArray = (found / certain - mine) / cells
     return margin + missing[groups]

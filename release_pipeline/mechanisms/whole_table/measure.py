@@ -1,4 +1,4 @@
-"""The three measurements of a whole table, each of which sees records as entries of 0..width alone.
+"""The three measurements of a whole table, each of which sees records as entries of 0..width only.
 
 **Theorem.** For tables of n records that differ in one of them, in all of its columns if need be, all that `measure_table`
 gives loses at most `Design.loss` of epsilon, or of rho.
@@ -49,8 +49,8 @@ Progress = Callable[[str], None]
 class Counting(Protocol):
     """All that sees the records."""
 
-    def tally(self, place: int) -> Tally:
-        """The exact tally of the column at a place."""
+    def tally(self, index: int) -> Tally:
+        """The exact tally of the column of this index."""
         ...
 
     def count(self, plan: TablePlan) -> IntArray:
@@ -60,17 +60,17 @@ class Counting(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CountedArrays:
-    """Records whose entries are arrays in memory: `entries` gives those of the column at a place."""
+    """Records whose entries are arrays in memory: `entries` gives those of a column by its index."""
 
     entries: Callable[[int], IntArray]
 
-    def tally(self, place: int) -> Tally:
+    def tally(self, index: int) -> Tally:
         """By one look at the column."""
-        return Tally.of(self.entries(place))
+        return Tally.of(self.entries(index))
 
     def count(self, plan: TablePlan) -> IntArray:
         """By one look at all columns."""
-        return count_tables(plan, [[self.entries(place) for place in range(len(plan.groups))]])
+        return count_tables(plan, [[self.entries(index) for index in range(len(plan.groups))]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,26 +120,20 @@ class Measured:
 def measure_table(counting: Counting, design: Design, stream: Stream, progress: Progress = lambda _: None) -> Measured:
     """The noisy counts of a table. `counting` is all that sees the data, and is asked twice: for the tally of every
     column, and for all tables of groups."""
-    tallies = [counting.tally(place) for place in range(len(design.columns))]
-    measured = [measure_column(own, design, place, stream) for place, own in enumerate(tallies)]
-    cells, margins = [own for own, _ in measured], [own for _, own in measured]
+    tallies = [counting.tally(index) for index in range(len(design.columns))]
+    measured = [measure_column(tally, design, index, stream) for index, tally in enumerate(tallies)]
+    cells, margins = [column for column, _ in measured], [counts for _, counts in measured]
     blocks, groups = _plan_blocks(design, cells, margins)
     laws = dict.fromkeys(blocks, design.noise_of_each(len(blocks))) if blocks else design.pairs
     tables: dict[Block, BlockCounts] = {}
     if laws:
         progress(f"counting {len(laws):,} tables of columns")
-        plan = plan_tables(
-            [own.groups_of_entries(mine) for own, mine in zip(cells, groups, strict=True)],
-            sizes := list_sizes(groups),
-            laws,
-            () if blocks else cover_pairs(sizes),
-        )
+        of_entries = [column.groups_of_entries(of_cells) for column, of_cells in zip(cells, groups, strict=True)]
+        sizes = list_sizes(groups)
+        plan = plan_tables(of_entries, sizes, laws, () if blocks else cover_pairs(sizes))
         exact = plan.split(counting.count(plan))
-        _check_margins(
-            exact,
-            plan,
-            [np.bincount(mine, own.count_records(tally)) for own, mine, tally in zip(cells, groups, tallies, strict=True)],
-        )
+        counted = [column.count_records(tally) for column, tally in zip(cells, tallies, strict=True)]
+        _check_margins(exact, plan, [np.bincount(of_cells, own) for of_cells, own in zip(groups, counted, strict=True)])
         purpose = "block" if blocks else "pair"
         for (columns, noise), counts in zip(laws.items(), exact, strict=True):
             drawn = noise.draw(counts.size, stream(purpose, *columns)).reshape(counts.shape)
@@ -188,11 +182,11 @@ def list_sizes(groups: Sequence[IntArray]) -> list[int]:
     return [int(own.max()) + 1 for own in groups]
 
 
-def measure_column(entries: Tally, design: Design, place: int, stream: Stream) -> tuple[Cells, IntArray]:
+def measure_column(entries: Tally, design: Design, index: int, stream: Stream) -> tuple[Cells, IntArray]:
     """The cells of a column, and their noisy counts."""
-    cells = _cut(entries, design.columns[place], design, place, stream)
+    cells = _cut(entries, design.columns[index], design, index, stream)
     counted = cells.count_records(entries)
-    return cells, counted + design.margins.draw(len(counted), stream("margin", place))
+    return cells, counted + design.margins.draw(len(counted), stream("margin", index))
 
 
 def hold_records(design: Design, cells: Cells, margin: IntArray | FloatArray) -> FloatArray:
@@ -200,10 +194,10 @@ def hold_records(design: Design, cells: Cells, margin: IntArray | FloatArray) ->
     return cells.hold(margin, deviation(design.margins), design.records)
 
 
-def _cut(entries: Tally, column: Column, design: Design, place: int, stream: Stream) -> Cells:
-    if place not in design.cuts:
+def _cut(entries: Tally, column: Column, design: Design, index: int, stream: Stream) -> Cells:
+    if index not in design.cuts:
         return Cells.narrow(column)
-    e, depth = design.cuts[place]
+    e, depth = design.cuts[index]
     law = CutLaw(Places(column.width, column.centre), e)
     values = entries.between(0, column.width + 1)  # reasons to have none are behind them
-    return Cells(column, measure_cuts(values, law, column.own_cells, depth, stream("cuts", place)))
+    return Cells(column, measure_cuts(values, law, column.own_cells, depth, stream("cuts", index)))

@@ -42,17 +42,17 @@ def find_cliques(sizes: Sequence[int], pairs: Iterable[Pair]) -> list[Clique]:
     for one, other in pairs:
         beside[one].add(other)
         beside[other].add(one)
-    left, found = set(range(len(sizes))), list[set[int]]()
+    left, cliques = set(range(len(sizes))), list[set[int]]()
     while left:
         column = min(left, key=lambda place: (math.prod(sizes[other] for other in beside[place]) * sizes[place], place))
         clique = beside[column] | {column}
-        if not any(clique <= known for known in found):
-            found.append(clique)
+        if not any(clique <= known for known in cliques):
+            cliques.append(clique)
         for other in beside[column]:
             beside[other] |= beside[column] - {other}
             beside[other].discard(column)
         left.discard(column)
-    return [tuple(sorted(clique)) for clique in found]
+    return [tuple(sorted(clique)) for clique in cliques]
 
 
 def count_cells(sizes: Sequence[int], cliques: Iterable[Clique]) -> int:
@@ -67,26 +67,26 @@ def make_tree(sizes: Sequence[int], pairs: Iterable[Pair]) -> CliqueTree:
     waiting = set(range(1, len(cliques)))
     while waiting:
         child, parent = max(
-            ((child, place) for child in waiting for place in range(len(order))),
+            ((child, index) for child in waiting for index in range(len(order))),
             key=lambda edge: (len(set(cliques[edge[0]]) & set(cliques[order[edge[1]]])), -edge[0], -edge[1]),
         )
         shared.append(tuple(sorted(set(cliques[child]) & set(cliques[order[parent]]))))
         parents.append(parent)
         order.append(child)
         waiting.discard(child)
-    return CliqueTree(tuple(cliques[place] for place in order), tuple(parents), tuple(shared))
+    return CliqueTree(tuple(cliques[index] for index in order), tuple(parents), tuple(shared))
 
 
 # A graphical model of groups (MSM19): the distribution of greatest entropy whose tables of columns,
 # and of as many of the strongest pairs as a small model can hold, are as near to the noisy counts
 # as can be. It says of three columns or more what their pairs together make likely.
 #
-# All of it reads noisy counts alone. A table of a clique is never held as counts but as a
+# All of it reads noisy counts only. A table of a clique is never held as counts but as a
 # potential, the logarithm of what it is in proportion to; tables follow by passing messages up and
 # down the tree of cliques.
 
 
-MOST_CELLS = 1 << 15  # of all cliques together: larger models told little more, at several times the CPU
+MOST_CELLS = 1 << 15  # of all cliques together: larger models added little, at several times the CPU
 LEAST_STRENGTH = 0.02  # of the records, that a pair of the model moves at the least
 ROUNDS = 600
 _CLOSE, _LOOKED_AT = 1e-4, 50  # the gain of so many rounds below which it is done
@@ -136,8 +136,8 @@ class Model:
     def fit(self) -> None:
         """Mirror descent: potentials follow the weighted differences between tables and noisy counts, in steps that are halved
         where they go too far."""
-        found = self._project(self.tables)
-        loss, slopes = self._judge(found)
+        fitted = self._project(self.tables)
+        loss, slopes = self._judge(fitted)
         step = 1 / (self.records * max(float(noisy.precision.max()) for noisy in self.measured))
         before = loss
         for number in range(1, ROUNDS + 1):
@@ -145,9 +145,9 @@ class Model:
             tables = self._pass_messages(potentials)
             after = self._project(tables)
             now, steeper = self._judge(after)
-            promised = sum(float((slope * (old - new)).sum()) for slope, old, new in zip(slopes, found, after, strict=True))
+            promised = sum(float((slope * (old - new)).sum()) for slope, old, new in zip(slopes, fitted, after, strict=True))
             if now <= loss - promised / 2:
-                self._potentials, self.tables, found, loss, slopes, step = potentials, tables, after, now, steeper, step * 1.05
+                self._potentials, self.tables, fitted, loss, slopes, step = potentials, tables, after, now, steeper, step * 1.05
             else:
                 step /= 2
             if number % _LOOKED_AT == 0:
@@ -164,14 +164,14 @@ class Model:
         """Records, columns by records: as even a sample as can be, clique after clique, given what they share."""
         drawn = np.zeros((len(self.sizes), count), dtype=np.int64)
         for clique, shared, table in zip(self.tree.cliques, self.tree.shared, self.tables, strict=True):
-            own = [column for column in clique if column not in shared]
-            if not own:
+            further = [column for column in clique if column not in shared]
+            if not further:
                 continue
-            ordered = np.transpose(table, [clique.index(column) for column in (*shared, *own)])
+            ordered = np.transpose(table, [clique.index(column) for column in (*shared, *further)])
             kinds = int(np.prod([self.sizes[column] for column in shared], dtype=np.int64))
             given = _ravel([drawn[column] for column in shared], [self.sizes[column] for column in shared], count)
             found = _draw_each(ordered.reshape(kinds, -1), given, random)
-            for column in reversed(own):
+            for column in reversed(further):
                 found, drawn[column] = np.divmod(found, self.sizes[column])
         return drawn
 
@@ -195,20 +195,20 @@ class Model:
         for noisy, home, potential in zip(self.measured, self._homes, potentials, strict=True):
             held[home] += potential.reshape(self._spread(noisy.columns, tree.cliques[home]))
         messages: list[FloatArray] = [np.zeros(())] * len(held)
-        for place in range(len(held) - 1, 0, -1):
-            clique, shared, parent = tree.cliques[place], tree.shared[place], tree.parents[place]
-            top = held[place].max()
-            sums = self._sum_to(np.exp(held[place] - top), clique, shared)
-            messages[place] = np.log(np.maximum(sums, _TINY)) + top
-            held[parent] = held[parent] + messages[place].reshape(self._spread(shared, tree.cliques[parent]))
+        for index in range(len(held) - 1, 0, -1):
+            clique, shared, parent = tree.cliques[index], tree.shared[index], tree.parents[index]
+            top = held[index].max()
+            sums = self._sum_to(np.exp(held[index] - top), clique, shared)
+            messages[index] = np.log(np.maximum(sums, _TINY)) + top
+            held[parent] = held[parent] + messages[index].reshape(self._spread(shared, tree.cliques[parent]))
         tables: list[FloatArray] = []
-        for place, own in enumerate(held):
-            if place == 0:
-                table = np.exp(own - own.max())
+        for index, potentials_of_clique in enumerate(held):
+            if index == 0:
+                table = np.exp(potentials_of_clique - potentials_of_clique.max())
                 tables.append(table * (self.records / table.sum()))
                 continue
-            clique, shared, parent = tree.cliques[place], tree.shared[place], tree.parents[place]
-            within = np.exp(own - messages[place].reshape(self._spread(shared, clique)))
+            clique, shared, parent = tree.cliques[index], tree.shared[index], tree.parents[index]
+            within = np.exp(potentials_of_clique - messages[index].reshape(self._spread(shared, clique)))
             above = self._sum_to(tables[parent], tree.cliques[parent], shared)
             tables.append(within * above.reshape(self._spread(shared, clique)))
         return tables

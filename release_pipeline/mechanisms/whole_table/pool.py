@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from release_pipeline.mechanisms.basis.grid import FloatArray, IntArray
 from release_pipeline.mechanisms.noise.unclaimed import Random
 from release_pipeline.mechanisms.whole_table.design import Pair
 from release_pipeline.mechanisms.whole_table.links import Link
+from release_pipeline.mechanisms.whole_table.model import Model
 
 LEAST_POOL, MOST_POOL, PER_RECORD = 60_000, 300_000, 3
 PASSES = 25
@@ -41,23 +42,15 @@ class Linked:
 
     def correlations(self) -> FloatArray:
         """Those of normal scores of the ordered columns, the nearest that can be together."""
-        found = np.eye(len(self.ordered))
+        correlations = np.eye(len(self.ordered))
         for (i, one), (j, other) in combinations(enumerate(self.ordered), 2):
             correlation = self.links[one, other].correlation
-            found[i, j] = found[j, i] = 0.0 if correlation is None else correlation
-        values, vectors = np.linalg.eigh(found)
+            correlations[i, j] = correlations[j, i] = 0.0 if correlation is None else correlation
+        values, vectors = np.linalg.eigh(correlations)
         near = (vectors * np.maximum(values, _LEAST_EIGENVALUE)) @ vectors.T
         scale = np.sqrt(np.diag(near))
         possible: FloatArray = near / np.outer(scale, scale)
         return possible
-
-
-class Sampled(Protocol):
-    """What makes records of groups."""
-
-    def sample(self, count: int, random: Random) -> IntArray:
-        """So many, columns by records."""
-        ...
 
 
 def count_pool(records: int) -> int:
@@ -65,7 +58,7 @@ def count_pool(records: int) -> int:
     return min(max(PER_RECORD * records, LEAST_POOL), MOST_POOL)
 
 
-def make_pool(linked: Linked, records: int, random: Random, model: Sampled | None = None) -> IntArray:
+def make_pool(linked: Linked, records: int, random: Random, model: Model | None = None) -> IntArray:
     """Records of groups, columns by records, more than will be kept: by a `model` where there is one, and
     along the tree of the strongest links otherwise."""
     count = count_pool(records)
@@ -118,12 +111,12 @@ def _deal(wanted: FloatArray, count: int, random: Random) -> IntArray:
 
 def _follow(table: FloatArray, before: IntArray, random: Random) -> IntArray:
     """An entry of one column for each record's entry in another, by the table of both."""
-    found = np.zeros(len(before), dtype=np.int64)
+    entries = np.zeros(len(before), dtype=np.int64)
     for group, row in enumerate(table):
         places = np.flatnonzero(before == group)
         if len(places):
-            found[places] = _deal(row, len(places), random)
-    return found
+            entries[places] = _deal(row, len(places), random)
+    return entries
 
 
 def _along_tree(linked: Linked, tree: Sequence[Pair], count: int, random: Random) -> IntArray:
@@ -142,9 +135,9 @@ def _along_tree(linked: Linked, tree: Sequence[Pair], count: int, random: Random
 def _strongest_tree(linked: Linked) -> list[Pair]:
     """The pairs of a spanning tree, as strong as can be."""
     tree_of = list(range(len(linked.held)))
-    found: list[Pair] = []
+    pairs: list[Pair] = []
     for one, other in sorted(linked.links, key=lambda pair: -linked.links[pair].strength):
         if tree_of[one] != tree_of[other]:
-            found.append((one, other))
+            pairs.append((one, other))
             tree_of = [tree_of[one] if tree == tree_of[other] else tree for tree in tree_of]
-    return found
+    return pairs

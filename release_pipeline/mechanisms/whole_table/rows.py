@@ -116,7 +116,7 @@ def synthesise(measured: Measured, random: Random, progress: Callable[[str], Non
 @dataclass(frozen=True, slots=True, repr=False)
 class RowPlan:
     """All that rows are made of: noisy counts, and a key for the order of rows. Block b is a function of the plan and b
-    alone, so that blocks may be made anywhere, in any order, and again. `often`: how often each record of the pool is a
+    only, so that blocks may be made anywhere, in any order, and again. `often`: how often each record of the pool is a
     row; `starts`: where between blocks its rows change over."""
 
     blocks: int
@@ -223,11 +223,11 @@ def fit_model(measured: Measured, linked: Linked) -> Model | None:
     for place, groups in enumerate(measured.groups):
         counts: FloatArray = np.bincount(groups, measured.margins[place].astype(np.float64)).astype(np.float64)
         noisy.append(Noisy((place,), counts, 1 / (variance * np.bincount(groups))))
-    counted = {columns: (own.counts, own.deviation) for columns, own in measured.tables.items()}
+    counted = {columns: (table.counts, table.deviation) for columns, table in measured.tables.items()}
     counted |= {pair: (measured.pairs[pair], measured.noise[pair].deviation) for pair in pairs}
     for columns in choose_tables(sizes, pairs, counted):
-        own, spread = counted[columns]
-        noisy.append(Noisy(columns, own.astype(np.float64), np.full(own.shape, spread**-2)))
+        table, spread = counted[columns]
+        noisy.append(Noisy(columns, table.astype(np.float64), np.full(table.shape, spread**-2)))
     model = Model(sizes, noisy, records)
     model.fit()
     return model

@@ -6,7 +6,7 @@ schooling make likely. A difference between groups goes on within the groups of 
 a ridge regression of scores on the groups of all other columns finds it, and is shrunk by the share
 that noise in the tables of pairs would make. It reads rows that were made of noisy counts only.
 
-Scores follow from groups alone. So those of the pool's records are drawn once, by a few sweeps of Gibbs, and those of a row go
+Scores follow from groups only. So those of the pool's records are drawn once, by a few sweeps of Gibbs, and those of a row go
 on from its record's by one sweep more.
 """
 
@@ -102,8 +102,8 @@ class Law:
         slopes = [ridge.fit(scores[number] - self._expect(scores, number)) for number, ridge in enumerate(ridges)]
         law = replace(self, slopes=np.array(slopes).reshape(self.slopes.shape))
         variances = 1 / np.diag(self.precision)
-        told = np.minimum(law.find_shifts(chosen).var(axis=1), variances / 2)  # what groups say is no longer open
-        return replace(law, widths=np.sqrt(variances - told))
+        explained = np.minimum(law.find_shifts(chosen).var(axis=1), variances / 2)  # what groups say is no longer open
+        return replace(law, widths=np.sqrt(variances - explained))
 
     def begin(self, chosen: Groups, random: Random) -> FloatArray:
         """Scores of rows that have nothing to do with each other: ordered columns by rows."""
@@ -121,7 +121,7 @@ class Law:
         return shifts
 
     def go_on(self, scores: FloatArray, chosen: Groups, shifts: FloatArray, random: Random) -> None:
-        """Draw the scores anew, column after column."""
+        """Draw the scores again, column after column, in place."""
         for number, (place, between) in enumerate(self.bounds.items()):
             middle = self._expect(scores, number)
             middle += shifts[number]
@@ -168,11 +168,11 @@ class Ridge:
     """The ridge regression of the scores of an ordered column on the groups of all others. `chosen`: the groups of some rows,
     columns by rows, of which it is fitted to those that have a value."""
 
-    def __init__(self, place: int, chosen: Groups, linked: Linked) -> None:
-        self._place, self._linked = place, linked
+    def __init__(self, index: int, chosen: Groups, linked: Linked) -> None:
+        self._place, self._linked = index, linked
         sizes = [len(held) for held in linked.held]
-        self._others = np.repeat(np.arange(len(sizes)) != place, sizes)  # of the groups of all columns, one after the other
-        self._fitted = chosen[place] < linked.ordered[place]
+        self._others = np.repeat(np.arange(len(sizes)) != index, sizes)  # of the groups of all columns, one after the other
+        self._fitted = chosen[index] < linked.ordered[index]
         starts = np.cumsum([0, *sizes[:-1]], dtype=np.int64)
         self._numbers: IntArray = (chosen[:, self._fitted].T + starts).T
         self._inverse = self._invert()
@@ -211,11 +211,11 @@ class Ridge:
 
         The other column of a pair has G groups, of about n / G records each. The mean score of one of
         them is off by the noise of each of its cells, times the score of the cell, over n / G."""
-        place, linked = self._place, self._linked
-        valued = linked.ordered[place]
-        records = float(linked.held[place][:valued].sum())
+        index, linked = self._place, self._linked
+        valued = linked.ordered[index]
+        records = float(linked.held[index][:valued].sum())
         return sum(
-            link.deviation**2 * valued * (len(linked.held[sum(pair) - place]) / records) ** 2
+            link.deviation**2 * valued * (len(linked.held[sum(pair) - index]) / records) ** 2
             for pair, link in linked.links.items()
-            if place in pair
+            if index in pair
         )

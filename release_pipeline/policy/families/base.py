@@ -200,13 +200,13 @@ class Family(ABC, Generic[Options]):
         """The public bound on the loss of a column's whole list under a claim for each centroid: from declared facts alone."""
         policy, lists = plan.policy, plan.policy.claim.lists
         if lists is SAME:
-            return lists.words
+            return lists.text
         if not lists.counts:
-            return POLICY("bound.lists", bound=self._bound_words(policy, 0), words=lists.words)
+            return POLICY("bound.lists", bound=self._bound_words(policy, 0), words=lists.text)
         if plan.clusters is None or plan.rows is None:
             return _bound_by_clusters(policy)
         bound, rows = self._bound_words(policy, plan.rows), format_count(plan.rows)
-        return POLICY("bound.lists_of_clusters", bound=bound, rows=rows, clusters=plan.clusters, words=lists.words)
+        return POLICY("bound.lists_of_clusters", bound=bound, rows=rows, clusters=plan.clusters, words=lists.text)
 
     def describe_table(self, policy: Policy, clusters: int | None = None, rows: int | None = None) -> str:
         """What is known of the widest scope, everything that a reader of the table sees; a number where that of the rows is

@@ -180,7 +180,7 @@ def _view_table(tabulation: Tabulation) -> TableView:
         step=step_text(tabulation),
         weight=table.weight,
         levels=tuple(
-            LevelView(number, cells, noise.words, noise.magnitude * step)
+            LevelView(number, cells, noise.name, noise.magnitude * step)
             for number, cells, noise in zip(tabulation.levels, tabulation.shape.cells, tabulation.noise, strict=True)
         ),
     )

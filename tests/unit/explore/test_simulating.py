@@ -105,7 +105,7 @@ def test_linkage_is_of_records_that_are_there_once(rows: int | None) -> None:
     is linked has each once, so that a release of these people is linked as often as is said."""
     text = TEXT.replace(LAPLACE, "method: dp-cdf, epsilon: 40")
     drawn = make_bench(text, rows=rows)
-    linked, said = (one.found.linkage[-1].linked.value for one in map(try_own, (make_bench(text), drawn)))
+    linked, said = (one.simulated.linkage[-1].linked.value for one in map(try_own, (make_bench(text), drawn)))
     assert linked > 0.4
     assert said > linked - 0.12  # fewer records are linked more easily
     assert rows == 2_000 or said < linked + 0.12

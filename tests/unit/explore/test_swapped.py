@@ -103,7 +103,7 @@ def with_limit(tried: Tried, limit: str) -> Tried:
     """The same under a policy that limits linkage."""
     policy = tried.changed.policy
     gates = policy.gates.model_copy(update={"linkage": Decimal(limit)})
-    return Tried(dataclasses.replace(tried.changed, policy=policy.model_copy(update={"gates": gates})), tried.found)
+    return Tried(dataclasses.replace(tried.changed, policy=policy.model_copy(update={"gates": gates})), tried.simulated)
 
 
 def test_a_setting_that_the_gate_would_refuse_is_marked(bench: Bench) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from experiments.linkage import record_linkage
 from release_pipeline.mechanisms.risk.neighbours import Neighbours
-from release_pipeline.mechanisms.risk.risk import record_linkage
 
 
 def count(known: Any, points: Any, power: int = 2) -> tuple[list[float], list[int]]:

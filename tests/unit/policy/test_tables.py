@@ -119,8 +119,8 @@ def test_under_rho_tables_spend_rho_or_half_the_square_of_epsilon() -> None:
     loss, rows = release_loss(policy, records=100), rows_loss(policy, records=100)
     assert loss.zcdp_column == (rows.zcdp_column or 0) + 10_000_000 + 5_000_000
     assert (loss.dp_column, loss.idp_column) == (None, None)
-    assert policy.tabulations["people"].noise[0].words == "Gaussian 100"
-    assert policy.tabulations["wages"].noise[0].words == "Laplace 40000"  # 2 * 2000 steps / 0.1
+    assert policy.tabulations["people"].noise[0].name == "Gaussian 100"
+    assert policy.tabulations["wages"].noise[0].name == "Laplace 40000"  # 2 * 2000 steps / 0.1
     assert RHO_TABLES.statement in state_claim(policy)
 
 
@@ -128,7 +128,7 @@ def test_everybody_with_several_records_is_charged_for_all_of_them() -> None:
     """Noise is for one record, as of rows; the charge for as many as a person may have: times R, and times R squared in rho."""
     person = "{column: who, records_per_release: 3}"
     policy = make(protect=CDF, person=person)
-    assert policy.tabulations["people"].noise[0].words == "Laplace 8"
+    assert policy.tabulations["people"].noise[0].name == "Laplace 8"
     assert policy.tables_cost == 3 * 750_000_000
     rho = make("  people: {by: [town], rho: 0.01}\n", protect=RHO, person=person)
     assert rho.tables_cost == 9 * 10_000_000
