@@ -199,7 +199,7 @@ def _with_kit(package: PackageView) -> PackageView:
     card = package.card
     facts = read_card(json.loads(render_card_json(card)))
     columns = tuple(
-        replace(column, law=law_of(facts, column.name).words) if column.name in facts.masked else column
+        replace(column, law=law_of(facts, column.name).description) if column.name in facts.masked else column
         for column in card.columns
     )
     return replace(package, card=replace(card, columns=columns, analysis=tuple(explain_kit(facts))))
