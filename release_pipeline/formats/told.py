@@ -1,4 +1,4 @@
-"""What a policy says of its data and columns, for pages: that of the reviewers has it as the public will have it."""
+"""What a policy says of its data and columns, for pages: reviewers see it as the public will."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def tell_about(about: About, policy: Policy) -> AboutView:
         licence=Licence(name=licence.name, title=licence.title, url=licence.address),
         publisher=Publisher(name=about.publisher.name, url=about.publisher.url),
         contact=Contact(name=about.contact.name, email=about.contact.email, url=about.contact.url),
-        contributors=tuple(ContributorView(one.name, one.role, one.organisation, one.orcid) for one in about.contributors),
+        contributors=tuple(ContributorView(part.name, part.role, part.organisation, part.orcid) for part in about.contributors),
         coverage=CoverageView(places=covered.places, first=first, last=last),
         sampling=about.sampling,
         keywords=about.keywords,

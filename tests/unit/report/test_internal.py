@@ -381,5 +381,5 @@ def test_an_axis_keeps_the_order_of_values(values: list[float]) -> None:
     ticks = axis.tick()
     assert all(b[0] - a[0] >= (width_of(a[1]) + width_of(b[1])) / 2 for a, b in itertools.pairwise(ticks))
     for place, text in ticks:
-        assert abs(axis.place(float(text.replace(",", ""))) - place) <= 1
+        assert abs(axis.locate(float(text.replace(",", ""))) - place) <= 1
     assert len(ticks) <= 12
