@@ -149,8 +149,9 @@ class Rerun:
         reach = RAISED * _student(times - 1, level) * spread + part * released.inside
         ends = np.stack([released.means - bias + side * reach for side in (0, -1, 1)], axis=1)
         intervals: list[Interval | Moments | None] = []
-        for row in known.grid.restore(np.clip(ends, 0.0, float(known.grid.width))).tolist():  # in the domain, where the mean is
-            interval = None if any(map(math.isnan, row)) else Interval(*row, level, "rerun", basis)
+        values = known.grid.restore(np.clip(ends, 0.0, float(known.grid.width)))  # in the domain, where the mean is
+        for estimate, low, high in values.tolist():
+            interval = None if math.isnan(estimate + high) else Interval(estimate, low, high, level, "rerun", basis)
             intervals.append(interval if interval is None or known.clock is None else tell_moments(interval, known.clock))
         return intervals
 

@@ -278,7 +278,7 @@ def view_setting(tested: Tried, number: int, targets: Sequence[Target] = ()) -> 
     met = [] if limit is None else [*tell_linkage(policy)]  # what passing the gate tells, which this one does not
     return SettingView(
         number=number,
-        words=setting.words,
+        words=setting.summary,
         block=setting.block,
         changes=tested.changed.changes,
         method=policy.protect.method,

@@ -359,9 +359,9 @@ def _try_others(
     bench: Bench, settings: Sequence[Setting], refused: Sequence[Refused], *, workers: int | None, progress: Progress
 ) -> list[Tried | Refused]:
     """What each setting comes to, in their order; those that are refused already are not tried."""
-    known = {one.setting.words: one for one in refused}
-    tried = iter(try_settings(bench, [one for one in settings if one.words not in known], workers=workers, progress=progress))
-    return [known.get(setting.words) or next(tried) for setting in settings]
+    known = {one.setting.summary: one for one in refused}
+    tried = iter(try_settings(bench, [one for one in settings if one.summary not in known], workers=workers, progress=progress))
+    return [known.get(setting.summary) or next(tried) for setting in settings]
 
 
 def _make_document(
@@ -391,7 +391,9 @@ def _make_document(
         columns=tuple(bench.policy.noise_columns),
         settings=tuple(replace(view, ledger=ledger) for view, ledger in zip(views, ledgers, strict=True)),
         refused=tuple(
-            RefusedView(number, one.setting.words, one.why, one.by_ledger) for number, one in numbered if isinstance(one, Refused)
+            RefusedView(number, one.setting.summary, one.why, one.by_ledger)
+            for number, one in numbered
+            if isinstance(one, Refused)
         ),
         targets=tuple(target.text for target in targets),
         met=tuple(find_met(targets, tested)) if targets else (),

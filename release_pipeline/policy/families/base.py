@@ -1,8 +1,8 @@
-"""What policies, plans and losses ask of a family of methods. Each family is a file beside this one; what holds for all that do
-not say otherwise stands here.
+"""What policies, plans and losses ask of a family of methods. Each family is a file next to this one; this one has what holds for
+all that do not say otherwise.
 
-A family says nothing that differs between its methods: that stands in their entries in `mechanisms.catalogue`, so that a new
-method of a family that there is needs no word here.
+A family says nothing that differs between its methods: their entries in `mechanisms.catalogue` do, so that a new method of a
+known family changes nothing here.
 """
 
 from __future__ import annotations
@@ -82,8 +82,7 @@ class ColumnPlan:
             return self.noise_words
         return POLICY("noise.of_domain", noise=self.noise_words, share=format_percent(self.share))
 
-    @property
-    def words(self) -> str:
+    def describe(self) -> str:
         """What masks the column."""
         if self.epsilon is None:
             return self.of_counts or "replaced by the mean of its cluster"
@@ -355,33 +354,21 @@ def epsilon_words(policy: Policy) -> str:
     parts = policy.column_epsilon
     if len(parts) == 1:
         [(name, part)] = parts.items()
-        for_column, for_all = (
-            POLICY("amount.for_column", amount=format_nano(part.nano), column=name),
-            POLICY("amount.all_for_column", column=name),
-        )
-        split = for_column if policy.tables else for_all
+        split = POLICY("amount.all_for_column", column=name)
+        if policy.tables:
+            split = POLICY("amount.for_column", amount=format_nano(part.nano), column=name)
     elif len({part.nano for part in parts.values()}) == 1:
         split = POLICY("amount.for_each", amount=format_nano(next(iter(parts.values())).nano), count=len(parts))
     else:
         split = join_names(POLICY("amount.table", table=name, amount=format_nano(part.nano)) for name, part in parts.items())
     if policy.tables:
         split = POLICY("amount.beside", split=split, tables=name_some(list_shares(policy)))
-    if policy.records_per_person > 1:
-        split = _times_records(policy, split)
-    amount = amount_words(policy, policy.epsilon or 0)
-    return (
-        POLICY("amount.in_all_by_rho", amount=amount, split=split)
-        if policy.protect.by_rho
-        else POLICY("amount.in_all", amount=amount, split=split)
-    )
-
-
-def _times_records(policy: Policy, split: str) -> str:
-    """That a person, or a household, has several records, and what that costs."""
-    records, whose = policy.records_per_person, policy.privacy_unit
+    records, whose, amount = policy.records_per_person, policy.privacy_unit, amount_words(policy, policy.epsilon or 0)
     if policy.protect.by_rho:
-        return POLICY("amount.times_squared", split=split, records=records, whose=whose)
-    return POLICY("amount.times", split=split, records=records, whose=whose)
+        split = POLICY("amount.times_squared", split=split, records=records, whose=whose) if records > 1 else split
+        return POLICY("amount.in_all_by_rho", amount=amount, split=split)
+    split = POLICY("amount.times", split=split, records=records, whose=whose) if records > 1 else split
+    return POLICY("amount.in_all", amount=amount, split=split)
 
 
 def amount_words(policy: Policy, nano: int) -> str:

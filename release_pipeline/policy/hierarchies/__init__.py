@@ -1,7 +1,7 @@
 """How a policy declares what a generalised column becomes: listed labels, intervals, prefixes or dates.
 
-Each form says which entries it covers and what they become on every level. The last level of all is `*`, but for listed labels,
-which end as they are listed. A category for missing entries stays itself until `*`.
+Each form says which entries it covers and what they become on every level. The last level is `*`, except for listed labels, which
+end as they are listed. A category for missing entries stays itself until `*`.
 """
 
 from __future__ import annotations

@@ -56,11 +56,11 @@ def _name_kind(column: Any) -> str | None:
         return _LISTED[do] if isinstance(column, SynthesiseColumn | CountedColumn) else do
     if not isinstance(column, dict):
         return "drop"  # which says that it is no mapping
-    said = cast(dict[str, Any], column)
-    if "do" not in said:
+    options = cast(dict[str, Any], column)
+    if "do" not in options:
         return None
-    do = str(said["do"])
-    return _LISTED.get(do, do) if "values" in said else do
+    do = str(options["do"])
+    return _LISTED.get(do, do) if "values" in options else do
 
 
 def find_kind(column: Mapping[str, Any]) -> type[ColumnKind] | None:

@@ -1,5 +1,5 @@
-"""What every kind of columns says of itself. A kind is one file beside this one: its options, what is wrong with them by
-themselves, how the source's column is read, and its words in the plan."""
+"""What every kind of columns says of itself. Each kind has its options, what is wrong with them by themselves, how the source's
+column is read, and its line in the plan."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, StrictStr
 
+from release_pipeline.mechanisms.basis.dates import Clock
 from release_pipeline.policy.values.formats import name_some
 from release_pipeline.policy.values.periods import Reading
 from release_pipeline.policy.values.scalars import Category, Code, Frozen, Option, Reason
@@ -31,10 +32,25 @@ class MissingCategory(Frozen):
 
 
 class ColumnKind(Frozen):
-    """A column under `do`. `missing_form`: what `missing` may be beside fail."""
+    """A column under `do`. `missing_form`: what `missing` may be other than fail."""
 
     missing_form: ClassVar[type[Frozen]] = MissingCategory
     is_released: ClassVar[bool] = True
+
+    @property
+    def clock(self) -> Clock | None:
+        """The rule by which its numbers are moments; None where they are none."""
+        return None
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why an entry may be no value."""
+        return ()
+
+    @property
+    def has_reason_column(self) -> bool:
+        """Whether released rows say in a second column why an entry is no value."""
+        return False
 
     @property
     def reading(self) -> Reading | None:
@@ -84,9 +100,9 @@ def _tidy(label: str) -> str:
     return unicodedata.normalize("NFC", label)
 
 
-def _flow(words: str) -> str:
+def _flow(text: str) -> str:
     """A text as one paragraph: the lines of the file are joined."""
-    joined = " ".join(words.split())
+    joined = " ".join(text.split())
     if not joined:
         raise ValueError("must have words")
     return _tidy(joined)
@@ -148,8 +164,7 @@ class LabelledEntries(LabelledColumn):
 # blanks.
 #
 # Within the pipeline a reason is one more entry of its column. What is published has an empty cell
-# in its place, and the reason in a column of its own beside it, so that nobody takes a code for a
-# number.
+# in its place, and the reason in a column next to it, so that nobody takes a code for a number.
 
 
 BLANK = "blank"  # the reason of one, where it is kept
@@ -182,6 +197,16 @@ class CodedColumn(LabelledColumn):
         return tuple(dict.fromkeys([*self.codes.values(), *[BLANK] * self.keeps_blanks]))
 
     @property
+    def has_reason_column(self) -> bool:
+        """Whether there is any reason to have no value."""
+        return bool(self.reasons)
+
+    @property
+    def entry_of_reason(self) -> Mapping[str, Any]:
+        """What stands for each reason within the pipeline; the first entry where several codes have one reason."""
+        raise NotImplementedError
+
+    @property
     def declared_texts(self) -> tuple[str, ...]:
         """The reasons, which are published."""
         return self.reasons
@@ -201,7 +226,7 @@ def find_code_faults(codes: Mapping[str, str], here: Path) -> Iterator[Problem]:
 
 
 def number_of_code(code: str) -> Decimal | str:
-    """What is compared with entries: a number, or a text that is none."""
+    """What is compared with entries: a number, or a text that is not one."""
     try:
         return Decimal(code) if _DECIMAL.fullmatch(code.strip(" ")) else code
     except InvalidOperation:

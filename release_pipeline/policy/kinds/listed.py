@@ -63,23 +63,27 @@ class ListedColumn(CodedColumn, LabelledEntries):
         Codes are taken in one order, whatever that of the file."""
         letters = sorted(code for code in self.codes if not _WHOLE.fullmatch(code)) if self.integers else []
         below = int(self.blank) if letters else 0
-        return {code: str(below - place) for place, code in enumerate(letters, start=1)}
+        return {code: str(below - number) for number, code in enumerate(letters, start=1)}
 
     @property
     def reason_of(self) -> dict[str, str]:
         """The reason of each entry that is no value, by what stands for it within the pipeline."""
-        known = self.stand_ins
+        stand_ins = self.stand_ins
         return {
-            **{known.get(code, code): reason for code, reason in self.codes.items()},
+            **{stand_ins.get(code, code): reason for code, reason in self.codes.items()},
             **({self.blank: BLANK} if self.keeps_blanks else {}),
         }
 
     @property
+    def entry_of_reason(self) -> dict[str, str]:
+        """What stands for each reason within the pipeline; the first entry where several codes have one reason."""
+        return {reason: entry for entry, reason in reversed(self.reason_of.items())}
+
+    @property
     def entries(self) -> tuple[str, ...]:
-        """What stands within the pipeline for each declared value, and behind these for each reason to have none: of several
-        codes with one reason the first."""
-        first = {reason: entry for entry, reason in reversed(self.reason_of.items())}
-        return (*map(str, self.values), *(first[reason] for reason in self.reasons))
+        """What stands within the pipeline for each declared value, and behind these for each reason to have none."""
+        entry_of_reason = self.entry_of_reason
+        return (*map(str, self.values), *(entry_of_reason[reason] for reason in self.reasons))
 
     @property
     def reading(self) -> ListReading:
@@ -158,9 +162,9 @@ class KeepColumn(ListedColumn):
     def describe(self, mask: str, *, is_read: bool = False) -> str:
         """What becomes of the column, in a line."""
         reasons = f", or none: {', '.join(self.reasons)}" if self.reasons else ""
-        told = f"{TELLS}; " if self.role == "weight" else ""
+        caution = f"{TELLS}; " if self.role == "weight" else ""
         done = "swapped within blocks" if self.is_swapped else "released as it is"
-        return f"{done}: one of {len(self.values)} declared values{reasons}; {told}{self.why}"
+        return f"{done}: one of {len(self.values)} declared values{reasons}; {caution}{self.why}"
 
     def find_faults(self, here: Path) -> Iterator[Problem]:
         """What is wrong with the options of this column by themselves."""

@@ -112,15 +112,15 @@ def _levels(axes: list[Axis]) -> range:
 
 def _check_columns(parts: Parts, here: Path, table: Table) -> Iterator[Problem]:
     """Columns whose values are declared, kept or in no row; groups of all of them."""
-    for place, part in enumerate(table.by):
+    for number, part in enumerate(table.by):
         column = name_of(part)
-        at = (*here, "by", place) if isinstance(part, str) else (*here, "by", place, "column")
+        at = (*here, "by", number) if isinstance(part, str) else (*here, "by", number, "column")
         if column in OURS:
             yield at, f"a table has a column '{column}' of its own.", "Rename it in the source."
         if (fault := _find_unfit(parts, column)) is not None:
             yield at, *fault
         elif isinstance(part, Grouping) and column in parts.counted:
-            yield from _check_groups((*here, "by", place), part, {str(value) for value in parts.counted[column].values})
+            yield from _check_groups((*here, "by", number), part, {str(value) for value in parts.counted[column].values})
 
 
 def _find_unfit(parts: Parts, column: str) -> tuple[str, str] | None:
@@ -229,11 +229,8 @@ def check_published(parts: Parts) -> Iterator[Problem]:
             if (source := parts.columns.get(column.name)) is not None:
                 cells = _texts_of(source)
                 for what, remedy in _check_column(column, source, cells, form):
-                    yield _place(column.name, what), f"{_PROGRAM[form]} cannot hold it: {what}", remedy
-
-
-def _place(name: str, what: str) -> Path:
-    return ("columns", name, "labels") if what.startswith("the label of") else ("columns", name)
+                    path = ("columns", column.name, *(["labels"] if what.startswith("the label of") else []))
+                    yield path, f"{_PROGRAM[form]} cannot hold it: {what}", remedy
 
 
 def _check_names(names: list[str], form: SurveyFormat) -> Iterator[Problem]:
