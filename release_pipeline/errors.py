@@ -130,13 +130,13 @@ def _is_unmapped(caught: BaseException) -> bool:
 
 def own_frame(error: BaseException) -> str:
     """The file and line of this software where an exception came from."""
-    place, trace = "?", error.__traceback__
+    frame, trace = "?", error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code
         if "release_pipeline" in code.co_filename:
-            place = f"{code.co_filename.rpartition('/')[2]}:{trace.tb_lineno}"
+            frame = f"{code.co_filename.rpartition('/')[2]}:{trace.tb_lineno}"
         trace = trace.tb_next
-    return place
+    return frame
 
 
 class DataRefused(ReleasePipelineError):

@@ -123,13 +123,13 @@ class Release:
         number = values.index(str(value))
         return self.counts[column].share(number, number, level)
 
-    def pair(self, one: str, other: str) -> Pair:
+    def pair(self, column: str, other: str) -> Pair:
         """The noisy counts of two columns together, by groups of both; or `NoHonestAnswer`."""
-        for name in (one, other):
+        for name in (column, other):
             check_name(name)
-        if (one, other) not in self.pairs:
-            raise NoHonestAnswer(ANALYST("decline.no_pair"), where=f"{one}, {other}")
-        return self.pairs[one, other]
+        if (column, other) not in self.pairs:
+            raise NoHonestAnswer(ANALYST("decline.no_pair"), where=f"{column}, {other}")
+        return self.pairs[column, other]
 
     def rerun(
         self, *, times: int = USUAL_TIMES, seed: int | None = None, progress: Callable[[str], None] = lambda _: None

@@ -42,14 +42,13 @@ _SURE = 3.3  # times sqrt(m): beyond it the sum of m numbers from (-1/2, 1/2) is
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """The cells of a level. `labels`: by column, that of each cell; of the column with several levels those above, too, by their
-    number, the level's own among them. `value`: what adds up, which no interval comes from."""
+    """The cells of a level. `labels`: by column, that of each cell; `above`: of the column with several levels the labels of each
+    level from this one up, by its number; `noisy`: the noisy number of each cell, in steps."""
 
     facts: LevelFacts
     labels: Mapping[str, npt.NDArray[np.str_]]
     above: Mapping[int, npt.NDArray[np.str_]]
     noisy: IntArray
-    value: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,5 +389,4 @@ def _make_levels(header: Sequence[str], rows: Sequence[Sequence[str]], table: Ta
         value, noisy = ([Fraction(row[column]) / table.step for row in mine] for column in (-2, -1))
         if any(number.denominator != 1 for number in (*value, *noisy)):
             raise ValueError("between the steps")
-        units = (np.array([int(number) for number in numbers], dtype=np.int64) for numbers in (noisy, value))
-        yield Level(facts, labels, above, *units)
+        yield Level(facts, labels, above, np.array([int(number) for number in noisy], dtype=np.int64))

@@ -272,10 +272,6 @@ class Family(ABC, Generic[Options]):
         """What the noise of the plan is before: ", before ..."; empty where nothing is done to noisy values."""
         return ""
 
-    def state_kept(self, policy: Policy) -> Iterator[str]:
-        """What the claim becomes where records are dropped for what the noise made of them: nothing where none are."""
-        yield from ()
-
     def list_uncovered(self, policy: Policy) -> Iterator[str]:
         """What the claim does not protect, a sentence each."""
         if policy.claim.definition.fixes_scales:

@@ -98,12 +98,12 @@ class ClassFamily(Family[KEpsilonOptions]):
 
     def after_claim(self, plan: Plan) -> Iterator[tuple[str, str]]:
         """What suppression makes of the claim, and what is not covered."""
-        yield from (("", words) for words in self.state_kept(plan.policy))
+        yield from (("", words) for words in self._state_kept(plan.policy))
         for sentence in self.list_uncovered(plan.policy):
             yield "not covered", sentence
         yield "series", NOTHING_ADDS_UP
 
-    def state_kept(self, policy: Policy) -> Iterator[str]:
+    def _state_kept(self, policy: Policy) -> Iterator[str]:
         """What the claim becomes where records are dropped for standing out: nothing where none are."""
         protect = self.of(policy)
         if not _drops_after_noise(policy):

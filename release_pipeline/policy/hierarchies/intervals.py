@@ -18,7 +18,7 @@ from release_pipeline.errors import InvalidArgument, ReleasePipelineError
 from release_pipeline.mechanisms import Grid
 from release_pipeline.mechanisms.basis.figures import join_names
 from release_pipeline.policy.values.formats import decimal_text
-from release_pipeline.policy.values.periods import NumberReading, RuleReading
+from release_pipeline.policy.values.periods import PATTERN, NumberReading, RuleReading
 from release_pipeline.policy.values.scalars import Day, Domain, Exact, Frozen, Outside, Step
 from release_pipeline.sentences import FIGURES, POLICY
 
@@ -293,13 +293,7 @@ class Dates(MadeLabels):
         return [self.first.isoformat()]
 
 
-_PERIOD_PATTERN = {
-    "day": r"[0-9]{4}-[0-9]{2}-[0-9]{2}",
-    "month": r"[0-9]{4}-[0-9]{2}",
-    "quarter": r"[0-9]{4}-Q[1-4]",
-    "year": r"[0-9]{4}",
-    "decade": r"[0-9]{3}0s",
-}
+_PERIOD_PATTERN = {**PATTERN, "decade": r"[0-9]{3}0s"}
 
 
 def _period(period: str, day: str) -> str:

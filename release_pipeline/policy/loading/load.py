@@ -28,7 +28,7 @@ from release_pipeline.policy.kinds.noise import count_targets, count_units, is_d
 from release_pipeline.policy.loading.messages import explain_value, find_empty, raise_problems, suggest
 from release_pipeline.policy.rules.rules import find_contradictions
 from release_pipeline.policy.values.scalars import CANONICAL, Name, Slug
-from release_pipeline.policy.values.text import Document, Path, Problem, names_list, read_named, read_yaml
+from release_pipeline.policy.values.text import Document, Path, Problem, read_named, read_yaml
 
 REPORTED = object()  # in the place of a part whose fault is among the problems already
 
@@ -36,7 +36,8 @@ REPORTED = object()  # in the place of a part whose fault is among the problems 
 def list_lists(columns: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """The lists of entries that are taken from a file, by column."""
     for name, column in cast(dict[str, Any], columns).items() if isinstance(columns, dict) else ():
-        if isinstance(column, dict) and names_list(values := cast(dict[str, Any], column).get("values")):
+        values = cast(dict[str, Any], column).get("values") if isinstance(column, dict) else None
+        if isinstance(values, dict) and "file" in values:
             yield name, cast(dict[str, Any], values)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
 from release_pipeline.mechanisms.basis.figures import join_last
-from release_pipeline.policy.file.about import check_audience
+from release_pipeline.policy.file.about import Everybody, name_readers
 from release_pipeline.policy.file.options import AnyOptions, KEpsilonOptions
 from release_pipeline.policy.file.parts import Parts
 from release_pipeline.policy.file.sections import ColumnSketch, Person, Suppress
@@ -15,17 +15,37 @@ from release_pipeline.policy.kinds.base import RECOGNISED
 from release_pipeline.policy.values.formats import ask_for_near, decimal_text
 from release_pipeline.policy.values.text import Path, Problem
 
+MOST_EPSILON = Decimal(10)  # of a claim for the whole table: one that is larger says little
+MOST_LINKED = Decimal("0.1")  # of the rows, for everybody: the paper of (k,epsilon)-anonymity calls more excessively risky
+
 
 def check_readers(parts: Parts) -> Iterator[Problem]:
-    """What the readers of a release ask of its claim and its limit on linkage."""
-    if parts.audience is None or parts.protect is None or not parts.complete:
+    """What a release for everybody needs: synthetic rows under one claim, a limit on linkage, swapping, or a reason."""
+    audience, protect = parts.audience, parts.protect
+    if audience is None or protect is None or not parts.complete or name_readers(audience) != "public":
         return
-    epsilon = getattr(parts.protect, "epsilon", None)
-    table_epsilon = Decimal(epsilon.nano).scaleb(-9) if parts.protect.is_synthetic and epsilon is not None else None
-    linkage = parts.gates.linkage if parts.gates is not None and not parts.protect.is_synthetic else None
-    swapped = parts.protect.swapped
-    swap_k = None if swapped is None else swapped.k
-    yield from check_audience(parts.audience, table_epsilon=table_epsilon, linkage=linkage, swap_k=swap_k)
+    epsilon, swap = getattr(protect, "epsilon", None), protect.swapped
+    linkage = parts.gates.linkage if parts.gates is not None and not protect.is_synthetic else None
+    is_claimed = protect.is_synthetic and epsilon is not None and Decimal(epsilon.nano).scaleb(-9) <= MOST_EPSILON
+    is_swapped = swap is not None and Decimal(1) / swap.k <= MOST_LINKED
+    is_enough = is_claimed or is_swapped or (linkage is not None and linkage <= MOST_LINKED)
+    if not is_enough and not isinstance(audience, Everybody):
+        limit = "nothing limits how many rows can be linked"
+        if linkage is not None:
+            limit = f"linkage may be {(100 * linkage).normalize():f}%"
+        what = (
+            "everybody may read this release, its rows are not synthetic under one claim of epsilon 10 or less, "
+            f"and {limit}; 10% is the most."
+        )
+        remedy = (
+            "Add gates: {linkage: 10%} or swap: {k: 10, within: kept}, or use dp-table with epsilon 10 or less; "
+            "or name licensed readers with their terms (audience: {licensed: TERMS}); "
+            "or give a reason that the card shows (audience: {public: REASON})."
+        )
+        yield ("audience",), what, remedy
+    elif is_enough and isinstance(audience, Everybody):
+        what = "this release needs no reason: its claim, its gate or its swapping is enough."
+        yield ("audience", "public"), what, "Say audience: public."
 
 
 def check_gates(parts: Parts) -> Iterator[Problem]:

@@ -375,7 +375,7 @@ def test_shares_are_never_rounded_to_nothing() -> None:
 def test_an_axis_keeps_the_order_of_values(values: list[float]) -> None:
     """Larger values are further along, all within the ends; ticks stand where their texts say, and apart."""
     axis = make_axis(values, 40, 340)
-    places = [axis.place(value) for value in sorted(values)]
+    places = [axis.locate(value) for value in sorted(values)]
     assert places == sorted(places)
     assert all(40 <= place <= 340 for place in places)
     ticks = axis.tick()
