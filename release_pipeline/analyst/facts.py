@@ -57,7 +57,7 @@ class ColumnFacts:
 
 @dataclass(frozen=True)
 class LevelFacts:
-    """A level of a table beside the rows: its number, its cells, and the law of the noise of each."""
+    """A level of a table next to the rows: its number, its cells, and the law of the noise of each."""
 
     number: int
     cells: int
@@ -75,7 +75,7 @@ class WeightFacts:
 
 @dataclass(frozen=True)
 class TableFacts:
-    """A table beside the rows. `sum`: the column that is added up in it, None where records are counted; `deep`: the column that
+    """A table next to the rows. `sum`: the column that is added up in it, None where records are counted; `deep`: the column that
     has several levels; `levels`: the coarsest first; `step`: a step of its noise; `weight`: what each record counts by, where
     that is not 1; `having`: the column that counted records have a value in; `lacking`: records without a value add nothing to
     the sum."""
@@ -106,7 +106,7 @@ class TableFacts:
 class Facts:
     """One release: its method and options, how many records went in and came out, and its columns. `on_grid`: every masked value
     is a point of its column's grid; where values were moved into their domain, they were rounded to it too.
-    `delta`: that of its epsilon, under zcdp. `tables`: those beside the rows. `total`: what the whole release loses of one
+    `delta`: that of its epsilon, under zcdp. `tables`: those next to the rows. `total`: what the whole release loses of one
     record, epsilon or, with a delta, rho; None where the card does not say. `is_swapped`: values changed
     places."""
 

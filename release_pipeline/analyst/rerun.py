@@ -1,6 +1,6 @@
 """What means of synthetic rows are worth: the method is run again on the released table, as if that were the confidential one.
 
-All that it takes is public: rows, the counts beside them, the design that these and the card tell, and the code. So a released
+All that it takes is public: rows, their counts, the design that these and the card describe, and the code. So a released
 table can be measured again with fresh noise of the same laws, and synthesised again, as often as one likes, and nothing is lost
 by it. How far a figure moves from the released table to those that are made of it stands for how far it moved from the
 confidential table to the released one: estimate - bias +- t sd sqrt(1 + 1/R), with bias and sd those of R runs and t of R - 1
@@ -213,7 +213,7 @@ def find_noise(facts: Facts, pairs: Mapping[tuple[str, str], Pair]) -> dict[Plac
 
 
 def find_design(facts: Facts, counts: Mapping[str, Counts], pairs: Mapping[tuple[str, str], Pair]) -> Design:
-    """What was measured, and with how much noise: by the card, and by the laws that stand beside the counts. It is compared with
+    """What was measured, and with how much noise: by the card, and by the laws in the files of counts. It is compared with
     what this version of the package would measure under the card's claim; another version's is declined. Where no pair is a sum,
     pairs were counted one by one."""
     names = design_names(facts)

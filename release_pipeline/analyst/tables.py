@@ -78,7 +78,7 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table of a package. `others`: the tables of counts beside it, for means."""
+    """A table of a package. `others`: the tables of counts of the same package, for means."""
 
     facts: TableFacts
     release: Facts

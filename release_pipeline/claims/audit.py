@@ -38,7 +38,7 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.families import find_family
 
 SLOWER = 50  # times fewer releases where values are swapped, each of which has many blocks
-MOST_VALUES = 60  # of a record that are told apart
+MOST_VALUES = 60  # of a record that are distinguished
 MANY_CELLS = 1_000  # of tables: from twice as many on there are fewer draws
 LOSSES = ("epsilon", "rho", "share")  # what may be no larger than claimed
 FEWER, LEAST_EXPLORED = 5, 30  # at the most so many times fewer draws of counts; and draws of each pair at the least
@@ -108,7 +108,7 @@ def audit_promise(policy: Policy, promise: Promise, effort: Effort) -> Finding:
 
 
 def _attack_pairs(policy: Policy, promise: Promise, effort: Effort) -> Finding:
-    """Which of two neighbouring tables was released: of the pair that is told apart best."""
+    """Which of two neighbouring tables was released: of the pair that differs most."""
     if promise.covers == "tables":
         pairs = make_answer_pairs(policy, promise.columns)
         watches: list[Watch] = [partial(show_answers, policy, promise.columns, pair) for pair in pairs]
@@ -147,7 +147,7 @@ def _count_draws(effort: Effort, slower: int) -> tuple[int, int]:
 
 
 def _attack_records(policy: Policy, promise: Promise, effort: Effort) -> Finding:
-    """Which of two records of a class a released one is: of the class that tells most."""
+    """Which of two records of a class a released one is: of the class that reveals most."""
     draws = effort.classes if policy.parts == 1 else effort.classes // 10  # with random parts each release makes other classes
 
     def explore(table: ClassTable) -> float:
@@ -188,7 +188,7 @@ def _watch(policy: Policy, pair: Pair, looks: Mapping[str, Look], *, draws: int,
 
 
 def _watch_counts(policy: Policy, pair: Pair, names: Sequence[str], *, draws: int, purpose: str) -> tuple[Shown, Shown]:
-    """Of these columns' noisy counts, which are published: what is made of them tells no more, and is not drawn."""
+    """Of these columns' noisy counts, which are published: what is made of them reveals no more, and is not drawn."""
     counted = count_both(policy, pair.first, pair.second, draws=draws, purpose=purpose)
     units = [_units(policy, table, names) for table in (pair.first, pair.second)]
     return show_counts(counted[0], *units), show_counts(counted[1], *units)

@@ -1,6 +1,6 @@
 """From what was seen of two tables to an epsilon that the release must have at the least.
 
-An event whose probability is p under one table and p' under the other proves a loss of at least ln(p / p'). Which event tells
+An event whose probability is p under one table and p' under the other proves a loss of at least ln(p / p'). Which event proves
 most is learnt from some of the draws, and others count how often it happens: bounds on both counts by Clopper and Pearson (CP34),
 each wrong with a probability of 0.05% at the most, so that a figure is proved with a confidence of 99.9%. What is chosen by
 looking cannot flatter itself, because other draws count it.
@@ -59,7 +59,7 @@ def prove(happened: npt.NDArray[np.int64], draws: int, against: npt.NDArray[np.i
 
 
 def prove_rho(happened: npt.NDArray[np.int64], draws: int, against: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """The same for rho: 0 where the bounds do not tell the tables apart.
+    """The same for rho: 0 where the bounds do not separate the tables.
 
     >>> [round(float(loss), 2) for loss in prove_rho(np.array([500, 0]), 1000, np.array([100, 0]))]
     [0.29, 0.0]
@@ -73,7 +73,7 @@ def prove_rho(happened: npt.NDArray[np.int64], draws: int, against: npt.NDArray[
 
 
 def choose_event(views: Mapping[str, Both], prove: Proof) -> tuple[Event, float]:
-    """The event that tells the two tables apart best, by the first half of the draws, and what it would prove by its looks. All
+    """The event that separates the two tables best, by the first half of the draws, and what it seems to prove. All
     views are of the same draws."""
     best, most = Event(next(iter(views)), frozenset(), of_other=False), -1.0
     for view, seen in views.items():

@@ -120,7 +120,7 @@ def _count_first(declared: ByValue, units: IntArray) -> Stage:
 # Hostile neighbouring tables, made from what a policy declares: few records, the ends of the
 # domain, ties. No data are read.
 #
-# Rank clusters and orders are told apart by pairs in which one record goes from one end of the
+# Rank clusters and orders are separated by pairs in which one record goes from one end of the
 # domain to the other: alone between two clusters (so that one sum takes all of the loss), or past
 # many (so that all move). Which pair hurts most, the draws tell. Counts by value have no ranks:
 # `moves` has what is hostile to them.
@@ -243,7 +243,7 @@ def _list_moves_of_ranks(policy: Policy) -> Iterator[dict[str, Move]]:
 
 def _across(policy: Policy, names: Sequence[str]) -> Pair:
     """Records on two sides of the domain's corner, one side after the other along the order, so that both clusters change in both
-    columns. The last cluster has a record more, which tells it apart."""
+    columns. The last cluster has a record more, so that it differs."""
     people = policy.records_per_person
     block = max(policy.protect.k or 1, people) * policy.parts
     widths = {name: column.exact_grid.width for name, column in policy.noise_columns.items()}

@@ -6,7 +6,7 @@ the first; everything else gets its own. Limits of a policy on how much may be s
 outcomes.
 
 Of a method that counts by value only the noisy counts are drawn. They are published, and released values are made of them and of
-declared facts: whoever has the counts can make the values, and neither the fit behind these nor a masked table tells more.
+declared facts: whoever has the counts can make the values, and neither the fit behind these nor a masked table reveals more.
 """
 
 from __future__ import annotations

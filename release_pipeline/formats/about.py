@@ -67,11 +67,11 @@ class About:
 
     title: Annotated[str, "What they are called."]
     description: Annotated[str, "What they are, of whom, and how they came about."]
-    licence: Annotated[Licence, "On which terms they may be used."]
-    publisher: Annotated[Publisher, "Who publishes."]
-    contact: Annotated[Contact, "Who answers questions."]
+    licence: Licence
+    publisher: Publisher
+    contact: Contact
     contributors: Annotated[tuple[ContributorView, ...], "Who had a part in the data."] = ()
-    coverage: Annotated[Coverage, "What the records are about."] = Coverage()
+    coverage: Coverage = Coverage()
     sampling: Annotated[str | None, "How the records were drawn."] = None
     keywords: Annotated[tuple[str, ...], "What a reader may look for."] = ()
     citation: Annotated[str, "How to cite the release."] = ""

@@ -107,7 +107,7 @@ def list_sums(population: PopulationView) -> list[int]:
 def draw_burndown(population: PopulationView) -> Chart:
     """What remains after each charge as a line in steps, then, dashed, what would remain after what is planned.
 
-    Every coordinate lies in the picture, the lines never rise, and no two of the labels beside the lines overlap.
+    Every coordinate lies in the picture, the lines never rise, and no two of the labels at the lines overlap.
     """
     sums = list_sums(population)
     spent = sum(step.state in ("spent", "reserved") for step in population.steps)

@@ -80,7 +80,7 @@ class ColumnFigures:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """The shares of records up to some places, in the original (None: too few to be told) and as released."""
+    """The shares of records up to some places, in the original (None: too few to be shown) and as released."""
 
     places: tuple[float, ...]
     original: Shares
@@ -97,7 +97,7 @@ class Spreads:
 
 @dataclass(frozen=True, slots=True)
 class AtomShares:
-    """The share of records at each atom, before (None: too few to be told) and after."""
+    """The share of records at each atom, before (None: too few to be shown) and after."""
 
     original: Shares
     released: tuple[float, ...]

@@ -1,4 +1,4 @@
-"""All that the public is told of a release, as a type: what is no field of it cannot get into the package.
+"""All that a package says of a release, as a type: what is no field of it cannot get into the package.
 
 Texts are of the policy or written by us, numbers are declared or counts of released rows. There is
 no float: figures that are computed from the data (errors, scales, exact losses) are refused.

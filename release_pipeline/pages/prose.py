@@ -1,5 +1,5 @@
 """How the internal report writes figures and names: three significant digits, thousands apart, and names kept from the text
-around them, so that a name that is written from right to left turns no figure beside it.
+around them, so that a name that is written from right to left turns no figure next to it.
 """
 
 from __future__ import annotations

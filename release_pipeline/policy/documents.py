@@ -66,7 +66,7 @@ class EpsilonView:
         default=None, metadata=OPTIONAL
     )
     tables: Annotated[
-        dict[str, Exactly] | None, "for each table beside the rows, for one record; under zcdp what it is in rho"
+        dict[str, Exactly] | None, "for each table next to the rows, for one record; under zcdp what it is in rho"
     ] = dataclasses.field(default=None, metadata=OPTIONAL)
 
 

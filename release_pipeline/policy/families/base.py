@@ -109,8 +109,8 @@ class Family(ABC, Generic[Options]):
     """What a family of methods makes of a policy: rules, plan, bounds and words.
 
     `options`: those of its methods; `single_records`: why it protects single records alone, where it does; `part_words`: what is
-    done to each random part of the records; `publishes_counts`: whether the noisy counts that values were made of go out beside
-    them; `makes_groups_of_masked`: masked quasi-identifiers make groups that may be suppressed, too, beside those that are kept.
+    done to each random part of the records; `publishes_counts`: whether the noisy counts that values were made of are published
+    with them; `makes_groups_of_masked`: masked quasi-identifiers make groups that may be suppressed, as kept ones do.
     """
 
     publishes_counts: ClassVar[bool] = False

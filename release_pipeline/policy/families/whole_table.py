@@ -172,8 +172,8 @@ def declare_columns(columns: Mapping[str, AnyColumn]) -> dict[str, Column]:
 
 
 def describe_instead(policy: Policy) -> Iterator[str]:
-    """What dp-table would give in the place of a method that masks some columns beside others that are kept: these, and rows that
-    join them all, are what no such method covers."""
+    """What dp-table would give in the place of a method that masks some columns and keeps others: no such method covers the kept
+    ones, nor rows that join them all."""
     protect, total = policy.protect, policy.protect.charged
     could_be_counted = {**policy.noise_columns, **policy.kept_columns}
     columns = {name: column for name, column in could_be_counted.items() if column.role != "weight"}

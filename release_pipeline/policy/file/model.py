@@ -239,7 +239,7 @@ class Policy(Frozen):
 
     @property
     def tabulations(self) -> dict[str, Tabulation]:
-        """The tables that are released beside the rows, by name."""
+        """The tables that are released next to the rows, by name."""
         counted, noise, weights = self.counted_columns, self.noise_columns, weights_of(self.columns)
         return {name: Tabulation.of(name, table, counted, noise, weights) for name, table in self.tables.items()}
 

@@ -1,4 +1,4 @@
-"""What published files say beside their cells: labels, and in files of Stata and SPSS the reasons why a record has no value.
+"""What published files say besides their cells: labels, and in files of Stata and SPSS the reasons why a record has no value.
 
 Of a number that may have none these two formats hold the reason in the cell itself (`.a` with a label in Stata, a user-missing
 code with one in SPSS), so that they need no second column for it; of a text they cannot, and the second column stays.

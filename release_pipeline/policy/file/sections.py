@@ -1,4 +1,4 @@
-"""The sections of a policy beside what is done to its columns: source, people, releases, gates, audit, review, publication."""
+"""The sections of a policy that are not about its columns: source, people, releases, gates, audit, review, publication."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _OF_RECORDS = Option(
 
 
 class Source(Frozen):
-    """Where the confidential table is, and the column (compared as text) that tells releases apart.
+    """Where the confidential table is, and the column (compared as text) that says which release a record is of.
 
     `path` names a file, a folder with Parquet files, or with `table` a DuckDB file; `postgres` an
     address, with `table` or `query`; `spark` a table or view of the catalogue of the server that the site names. ${NAME} in path
@@ -207,8 +207,8 @@ class Target(Frozen):
 
 
 class Audit(Frozen):
-    """What the reviewers are told beyond what every audit measures. `predict`: the columns that models learn to predict.
-    `groups`: the kept or generalised columns by whose entries means and errors are told."""
+    """What the reviewers' page shows beyond what every audit measures. `predict`: the columns that models learn to predict.
+    `groups`: the kept or generalised columns by whose entries it has means and errors."""
 
     predict: dict[Name, Target] = Field(default_factory=dict[str, Target])
     groups: Annotated[tuple[Name, ...], AfterValidator(unique)] = ()
@@ -221,8 +221,8 @@ class Review(Frozen):
 
 
 class Publish(Frozen):
-    """The formats of the data in the package (`dta` and `sav`, of Stata and SPSS, beside an open one), and the embargo before
-    which it may not go out."""
+    """The formats of the data in the package, and the embargo before which it may not go out. `dta` and `sav`, of Stata and SPSS,
+    need an open format next to them."""
 
     formats: Annotated[tuple[Literal["parquet", "csv", "dta", "sav"], ...], Field(min_length=1), AfterValidator(unique)] = (
         "parquet",
@@ -334,9 +334,8 @@ Point = Annotated[Exact, BeforeValidator(_read_key)]
 
 
 class ColumnSketch(Frozen):
-    """A column as it is believed to be. `quantiles`: of its numbers beside those `at` single values, which so many of all records
-    have; `missing`: how many have no value, by reason; `shares`: of listed values, those that are not named sharing what is
-    left."""
+    """A column as it is believed to be. `at`: the share of all records at single values; `quantiles`: of the other numbers;
+    `missing`: the share without a value, by reason; `shares`: of listed values, where those that are not named share the rest."""
 
     quantiles: Annotated[dict[Percent, Exact], AfterValidator(_ascends), Option(hint="Like {10%: 4000, 50%: 21000}.")] = Field(
         default_factory=dict[Decimal, Decimal]

@@ -143,7 +143,7 @@ class Table(Frozen):
     """`by`: the columns whose labels make its cells. `sum`: the masked column that is added up in them, of records with a value
     there; records are counted without. `having`: only those are counted that have a value in this masked column. `weight`:
     what each record counts by, and its number is multiplied by. `epsilon`, or `rho` under zcdp: what it may lose for one record,
-    beside the rows."""
+    on top of the rows."""
 
     by: Annotated[
         tuple[By, ...],

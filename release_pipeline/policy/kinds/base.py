@@ -22,7 +22,7 @@ Role: TypeAlias = Literal["identifier", "quasi", "confidential", "weight"]
 ReleasedAs: TypeAlias = Literal["number", "whole number", "text", "date", "moment"]
 ROLE = Option(hint="Say identifier, quasi, confidential or weight.")
 ReleasedRole = Annotated[Literal["quasi", "confidential", "weight"], ROLE]
-RECOGNISED = ("quasi", "weight")  # roles of columns that could help to recognise somebody: a weight tells of the stratum
+RECOGNISED = ("quasi", "weight")  # roles of columns that could help to recognise somebody: a weight reveals the stratum
 
 
 class MissingCategory(Frozen):
@@ -234,10 +234,10 @@ def number_of_code(code: str) -> Decimal | str:
 
 
 def cell_of_reason(reason: str) -> str:
-    """How the cell of a reason is named beside cells of numbers."""
+    """How the cell of a reason is named among cells of numbers."""
     return f"missing: {reason}"
 
 
 def reason_column(name: str) -> str:
-    """The column beside a published one that says why its cells are empty."""
+    """The name of the column that says why cells of a published one are empty."""
     return f"{name}_missing"

@@ -118,7 +118,7 @@ _parsed: dict[str, _Parsed] = {}
 def _is_as_before(known: _Parsed, read: Read) -> bool:
     try:
         return all(read(name) == content for name, content in known.named)
-    except ReleasePipelineError:  # parsing it tells that with its line
+    except ReleasePipelineError:  # parsing it says so, with the line
         return False
 
 

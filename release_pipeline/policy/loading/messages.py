@@ -118,7 +118,7 @@ def _find_misplaced(where: Path, raw: Any) -> str:
 
 
 def _is_kept_identifier(where: Path, raw: Any) -> bool:
-    """Whether something is wrong with a column that is an identifier and not dropped: what else lacks is beside the point."""
+    """Whether a fault is of an identifier that is not dropped: what else is wrong with it does not matter then."""
     if where[:1] != ("columns",) or len(where) < 2:
         return False
     column = raw["columns"][where[1]]

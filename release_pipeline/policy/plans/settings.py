@@ -36,7 +36,7 @@ _KEPT = (*_UNSAID, "weights", "swap")
 _QUIET = (*_UNSAID, "method", "definition", "delta", "weights", "swap")
 USUAL = ("laplace", "dp-um", "idp-ls", "idp-cbls", "dp-cdf", "dp-table")  # what a policy with noise is tried with
 TIMES = (Decimal("0.25"), Decimal("0.5"), Decimal(1), Decimal(2), Decimal(4))  # of the epsilon of the policy
-SIZES = (3, 10, 30, 100)  # of clusters, beside the policy's own
+SIZES = (3, 10, 30, 100)  # of clusters, besides the policy's own
 USUAL_SCOPE = "column"  # goes without saying
 NEAR = 2  # sizes with a smaller ratio say the same
 
@@ -309,7 +309,7 @@ OF_CLASSES = (K_ANONYMITY.key, K_EPSILON.key)  # whose k is a promise
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """What is promised, beside how much: of what `definition` without an epsilon, or with classes of k, the k counts."""
+    """What is promised, apart from how much: of what `definition` without an epsilon, or with classes of k, the k counts."""
 
     definition: str
     scope: str

@@ -38,7 +38,7 @@ class ColumnView:
 
 @dataclass(frozen=True, slots=True)
 class LevelView:
-    """A level of a table beside the rows."""
+    """A level of a table next to the rows."""
 
     level: Annotated[int, "its number: 0 has the values themselves, or what is declared of them there"]
     cells: Annotated[int, "how many cells it has: every combination of declared labels"]
@@ -48,7 +48,7 @@ class LevelView:
 
 @dataclass(frozen=True, slots=True)
 class TableView:
-    """A table that is released beside the rows."""
+    """A table that is released next to the rows."""
 
     name: Annotated[str, "its name, and that of its file"]
     by: Annotated[tuple[str, ...], "the columns whose labels make its cells"]
@@ -116,7 +116,7 @@ class PlanView:
         tuple[str, ...] | None, "what it must say of its data and columns before an officer can approve it, a sentence each"
     ] = field(default=None, metadata=OPTIONAL)
     columns: Annotated[tuple[ColumnView, ...], "the masked columns"]
-    tables: Annotated[tuple[TableView, ...] | None, "tables beside the rows; `epsilon` has what they may lose"] = field(
+    tables: Annotated[tuple[TableView, ...] | None, "tables next to the rows; `epsilon` has what they may lose"] = field(
         default=None, metadata=OPTIONAL
     )
     kept: Annotated[tuple[str, ...], "the columns that are released as they are"]

@@ -98,7 +98,7 @@ def _check_table(parts: Parts, name: str, table: Table) -> Iterator[Problem]:
             yield (*here, "by"), what, "Remove the table."
     except ReleasePipelineError as error:
         yield here, error.what, error.remedy
-    values = {value for axis in axes for value in axis.values}  # `check_formulas` tells of those
+    values = {value for axis in axes for value in axis.values}  # `check_formulas` reports those
     for text in (label for axis in axes for level in axis.labels for label in level if label not in values):
         if is_formula(text):
             what = f"a spreadsheet takes the group '{text}' for a formula when it opens the table."
@@ -168,7 +168,7 @@ def _check_sum(parts: Parts, here: Path, table: Table) -> Iterator[Problem]:
 
 
 def _check_having(parts: Parts, here: Path, table: Table) -> Iterator[Problem]:
-    """Who has a value is told of a masked column where some may have none."""
+    """`having` names a masked column in which some records may have no value."""
     name = table.having
     if name is None or (name in parts.names and name not in parts.columns):
         return
@@ -214,7 +214,7 @@ _STRING_TYPE = re.compile(r"str[0-9]+")
 
 
 def check_published(parts: Parts) -> Iterator[Problem]:
-    """Of each of these formats what it cannot hold; and that an open one is beside it."""
+    """What each of these formats cannot hold; and that an open format is there too."""
     wanted = parts.publish.formats if parts.publish is not None else ()
     forms: list[SurveyFormat] = [form for form in SURVEY_FORMATS if form in wanted]
     if forms and not {"parquet", "csv"} & set(wanted):

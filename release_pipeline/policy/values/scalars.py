@@ -34,7 +34,7 @@ from release_pipeline.policy.values.formats import decimal_text
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Option:
-    """What there is to know of an option beside its type, its default and its docstring.
+    """What there is to know of an option besides its type, its default and its docstring.
 
     `hint`: what a message says where the option is missing or empty; `allowed`: what may stand there, where a list of words does
     not say it all. `not_for`: why it is refused with the methods of a family,
@@ -240,7 +240,7 @@ def _at(day: date, hour: int, minute: int) -> datetime:
 # in words.
 
 
-OURS = "release_pipeline"  # how columns of our own begin, beside those of the source
+OURS = "release_pipeline"  # how the names of our columns begin, which are no columns of the source
 LONGEST_REASON = 60
 CANONICAL: dict[str, bool] = {"canonical": True}  # the context in which values are read as the canonical form writes them
 

@@ -91,7 +91,7 @@ class _TooMuch(Exception):
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML's own, which stops at the level that is one too many (what a level costs grows with how deep it is), and tells of
+    """PyYAML's own, which stops at the level that is one too many (what a level costs grows with how deep it is), and reports
     anchors in place of following them."""
 
     def __init__(self, text: str, document: Document) -> None:
