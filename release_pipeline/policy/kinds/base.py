@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field, StrictStr
 
 from release_pipeline.mechanisms.basis.dates import Clock
 from release_pipeline.policy.values.formats import name_some
-from release_pipeline.policy.values.periods import Reading
+from release_pipeline.policy.values.periods import NumberReading, Reading
 from release_pipeline.policy.values.scalars import Category, Code, Frozen, Option, Reason
 from release_pipeline.policy.values.text import Path, Problem
 
@@ -56,6 +56,11 @@ class ColumnKind(Frozen):
     def reading(self) -> Reading | None:
         """How the source's column is read; None where its values are not."""
         return None
+
+    @property
+    def outside_domain(self) -> str | None:
+        """What becomes of numbers outside the declared domain: clamp or fail; None of a column without one."""
+        return self.reading.outside if isinstance(self.reading, NumberReading) else None
 
     @property
     def released_as(self) -> ReleasedAs:

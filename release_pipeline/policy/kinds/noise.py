@@ -215,6 +215,11 @@ class NoiseColumn(CodedColumn):
         """The rule by which its numbers are moments; None where they are numbers."""
         return None if self.dated is None else self.dated.clock
 
+    @property
+    def outside_domain(self) -> str:
+        """What becomes of numbers outside the domain, whether or not its grid is right."""
+        return self.outside
+
     def say(self, value: Decimal | Fraction | float) -> str:
         """One of its values, as people write it."""
         if self.clock is not None:

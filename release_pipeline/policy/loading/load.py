@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path as FilePath
 from typing import IO, Any, cast, get_type_hints
@@ -84,42 +83,21 @@ def load_policy(file: FilePath) -> Policy:
     """The policy in `file`; raises `PolicyInvalid` with every problem and its line when there are any. Files that it names are
     looked for from its own folder on."""
     text, read = read_policy(file), reader_beside(file)
-    known = _parsed.get(str(file))
-    if known is not None and known.text == text and _is_as_before(known, read):
-        return known.policy
-    named: list[tuple[str, str]] = []
-
-    def note(name: str) -> str:
-        content = read(name)
-        named.append((name, content))
-        return content
-
-    policy = parse_policy(text, name=str(file), read=note)
-    while len(_parsed) >= _MOST_PARSED:
-        _parsed.pop(next(iter(_parsed), ""), None)
-    _parsed[str(file)] = _Parsed(text, tuple(named), policy)
-    return policy
-
-
-@dataclass(frozen=True, slots=True)
-class _Parsed:
-    """What the text of a file, and those of the files that it names, were parsed as. All are read each time, and parsed when one
-    is another: a policy does not change."""
-
-    text: str
-    named: tuple[tuple[str, str], ...]
-    policy: Policy
-
-
-_MOST_PARSED = 500
-_parsed: dict[str, _Parsed] = {}
-
-
-def _is_as_before(known: _Parsed, read: Read) -> bool:
     try:
-        return all(read(name) == content for name, content in known.named)
+        named = tuple((name, read(name)) for name in _list_named(text))
     except ReleasePipelineError:  # parsing it says so, with the line
-        return False
+        return parse_policy(text, name=str(file), read=read)
+    return _parse(text, str(file), named)
+
+
+@lru_cache(maxsize=500)  # files are read each time, and parsed when one of them is another: a policy does not change
+def _parse(text: str, name: str, named: tuple[tuple[str, str], ...]) -> Policy:
+    return parse_policy(text, name=name, read=dict(named).__getitem__)
+
+
+@lru_cache(maxsize=500)
+def _list_named(text: str) -> tuple[str, ...]:
+    return tuple(list_files(text))
 
 
 def refuse_files(name: str) -> str:
