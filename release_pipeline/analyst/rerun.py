@@ -72,12 +72,10 @@ Sums = Mapping[tuple[int, int | None], Groups]  # of a column, by another one or
 
 @dataclass(frozen=True, eq=False)
 class Rerun:
-    """The released table, and what came of it when its method was run on it again. Means are answered, by the rows; whatever else
-    rows say is declined. `design`: what was measured, as public facts have it, and `noise`: of the tables of pairs; `groups`: of
-    a column's cells in these; `released` and `again`: sums by column and group."""
+    """The released table, and what came of it when its method was run on it again: means, by the rows. `noise`: of the tables of
+    pairs; `groups`: of a column's cells in these; `released` and `again`: sums by column and group."""
 
     facts: Facts
-    design: Design
     noise: Mapping[Places, SummedNoise]
     groups: Mapping[str, tuple[Group, ...]]
     released: Sums
@@ -188,7 +186,7 @@ def rerun(
         _parts_of(counts[name], groups.get(name)) if facts.columns[name].grid is not None else None
         for name in design_names(facts)
     ]
-    return Rerun(facts, design, noise, groups, dict(add_up(entries, design, parts)), tuple(again))
+    return Rerun(facts, noise, groups, dict(add_up(entries, design, parts)), tuple(again))
 
 
 def _check(times: object, seed: object) -> None:

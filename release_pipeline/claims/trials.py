@@ -41,11 +41,6 @@ class Seen:
     order: IntArray
     cluster: Mapping[str, IntArray]
 
-    @property
-    def draws(self) -> int:
-        """How many."""
-        return len(self.order)
-
     def in_rows(self, name: str) -> FloatArray:
         """A column as it was released, row by row; NaN after the last."""
         rows = np.take_along_axis(self.values[name], np.maximum(self.order, 0), axis=1)

@@ -163,7 +163,7 @@ def _log_ratio_of_vectors(seen: Seen, *, names: Sequence[str], first: Noiseless,
     centroids = [np.stack([part.centroids[name] for name in names], axis=1) for part in (first, second)]
     scales = np.stack([first.scales[name] for name in names], axis=1)
     rows = np.stack([seen.in_rows(name) for name in names], axis=2)
-    ratios = np.zeros(seen.draws)
+    ratios = np.zeros(len(rows))
     for draw, table in enumerate(rows):
         vectors, counts = np.unique(table, axis=0, return_counts=True)
         by_size = np.argsort(counts, kind="stable")

@@ -25,7 +25,6 @@ from release_pipeline.policy.file.published import name_data
 from release_pipeline.policy.file.tables import Tabulation
 from release_pipeline.policy.file.words import describe_levels
 from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
-from release_pipeline.policy.kinds.base import cell_of_reason
 from release_pipeline.policy.values.formats import exact_text
 from release_pipeline.sentences import PUBLIC
 
@@ -107,7 +106,7 @@ def render_counts(cells: Sequence[Mapping[str, Any]], columns: Mapping[str, Nois
     parts = [name for name in (cells[0] if cells else ()) if name not in ("column_name", *HEADER)]
 
     def spell(row: Mapping[str, Any]) -> list[object]:
-        ends = [_name_end(columns[row["column_name"]], row[end]) for end in ("first", "last")]
+        ends = [columns[row["column_name"]].name_entry(row[end]) for end in ("first", "last")]
         return [*(row[name] + 1 for name in parts), row["column_name"], row["stage"], *ends, row["count"], row["noise"]]
 
     return render_csv([*("part" for _ in parts), *HEADER], map(spell, cells))
@@ -123,7 +122,7 @@ def render_cells(cells: Sequence[Mapping[str, Any]], columns: Mapping[str, Noise
     the tables of pairs, the noisy count, and the law of its noise."""
 
     def spell(row: Mapping[str, Any]) -> list[object]:
-        ends = [_name_entry(columns[row["column_name"]], row[end]) for end in ("first", "last")]
+        ends = [columns[row["column_name"]].name_entry(row[end]) for end in ("first", "last")]
         return [row["column_name"], *ends, row["group"], row["count"], row["noise"]]
 
     return render_csv(CELLS_HEADER, map(spell, cells))
@@ -135,20 +134,6 @@ def render_tables(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> st
     columns = [column for name in names if f"group_{name}" in names for column in (name, f"group_{name}")]
     header = [f"group_of_{column.removeprefix('group_')}" if column.startswith("group_") else column for column in columns]
     return render_csv([*header, "count", "noise"], ([row[column] for column in (*columns, "count", "noise")] for row in rows))
-
-
-def _name_entry(column: NoiseColumn | ListedColumn, entry: int) -> str:
-    if isinstance(column, NoiseColumn):
-        return _name_end(column, entry)
-    values = column.values
-    return str(values[entry]) if entry < len(values) else cell_of_reason(column.reasons[entry - len(values)])
-
-
-def _name_end(column: NoiseColumn, units: int) -> str:
-    grid = column.exact_grid
-    if units <= grid.width:
-        return column.say_units(units)
-    return cell_of_reason(column.reasons[units - grid.width - 1])
 
 
 # data.table-NAME.csv: the cells of a table that is released next to the rows, under its own claim.

@@ -239,7 +239,8 @@ class Family(ABC, Generic[Options]):
         return POLICY("claim.centroids", amount=amount, definition=definition, parts=parts, table=table)
 
     def describe_headline(self, policy: Policy) -> str:
-        """The claim as the one number that it is, where one holds for all that a package has; empty where several do."""
+        """The claim as one number for all that a package has, like "epsilon 3 at delta 0.000001 (rho 0.18506984) for everything
+        in this package"; empty where it is several."""
         return ""
 
     def describe_method(self, policy: Policy) -> str:

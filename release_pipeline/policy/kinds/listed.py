@@ -16,6 +16,7 @@ from release_pipeline.policy.kinds.base import (
     MissingCategory,
     ReleasedAs,
     ReleasedRole,
+    cell_of_reason,
     number_of_code,
 )
 from release_pipeline.policy.values.periods import ListReading
@@ -85,6 +86,11 @@ class ListedColumn(CodedColumn, LabelledEntries):
         entry_of_reason = self.entry_of_reason
         return (*map(str, self.values), *(entry_of_reason[reason] for reason in self.reasons))
 
+    def name_entry(self, number: int) -> str:
+        """The value of this number; behind the values, the cell of the reason of this number."""
+        beyond = number - len(self.values)
+        return str(self.values[number]) if beyond < 0 else cell_of_reason(self.reasons[beyond])
+
     @property
     def reading(self) -> ListReading:
         """How the source's column is read."""
@@ -130,6 +136,10 @@ class ListedColumn(CodedColumn, LabelledEntries):
         if isinstance(self.missing, MissingCategory) and self.missing.category not in self.values:
             yield (*here, "missing"), "the category for missing entries is not among the values.", "Add it to values."
 
+    def _describe_entries(self) -> str:
+        reasons = f", or none: {', '.join(self.reasons)}" if self.reasons else ""
+        return f"one of {len(self.values)} declared values{reasons}"
+
     def examples(self, most: int) -> list[Any]:
         """Entries that may occur: all of them, and what stands for the reasons for none."""
         entries = [*(str(value) for value in self.values), *self.reason_of]
@@ -161,10 +171,9 @@ class KeepColumn(ListedColumn):
 
     def describe(self, mask: str, *, is_read: bool = False) -> str:
         """What becomes of the column, in a line."""
-        reasons = f", or none: {', '.join(self.reasons)}" if self.reasons else ""
         caution = f"{TELLS}; " if self.role == "weight" else ""
         done = "swapped within blocks" if self.is_swapped else "released as it is"
-        return f"{done}: one of {len(self.values)} declared values{reasons}; {caution}{self.why}"
+        return f"{done}: {self._describe_entries()}; {caution}{self.why}"
 
     def find_faults(self, here: Path) -> Iterator[Problem]:
         """What is wrong with the options of this column by themselves."""
@@ -191,9 +200,7 @@ class SynthesiseColumn(ListedColumn):
 
     def describe(self, mask: str, *, is_read: bool = False) -> str:
         """What becomes of the column, in a line."""
-        reasons = f", or none: {', '.join(self.reasons)}" if self.reasons else ""
-        why = f"; {self.why}" if self.why else ""
-        return f"synthetic: one of {len(self.values)} declared values{reasons}{why}"
+        return f"synthetic: {self._describe_entries()}{f'; {self.why}' if self.why else ''}"
 
     def find_faults(self, here: Path) -> Iterator[Problem]:
         """What is wrong with the options of this column by themselves."""

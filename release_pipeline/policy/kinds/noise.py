@@ -19,7 +19,7 @@ from release_pipeline.errors import InvalidArgument, ReleasePipelineError
 from release_pipeline.mechanisms import Grid
 from release_pipeline.mechanisms.basis.dates import DATE, Clock, Unit, looks_like_moment, read_moment, read_span, write_span
 from release_pipeline.mechanisms.by_value import usual_centre
-from release_pipeline.policy.kinds.base import BLANK, CodedColumn, ReleasedAs, ReleasedRole, number_of_code
+from release_pipeline.policy.kinds.base import BLANK, CodedColumn, ReleasedAs, ReleasedRole, cell_of_reason, number_of_code
 from release_pipeline.policy.values.formats import decimal_text
 from release_pipeline.policy.values.periods import NumberReading
 from release_pipeline.policy.values.scalars import Domain, Exact, Frozen, Option, Outside, Step, Why, ascending, unique
@@ -233,6 +233,11 @@ class NoiseColumn(CodedColumn):
         grid = self.exact_grid
         value = grid.lo + units * grid.step
         return self.say(value) if self.clock is not None else format(Decimal(value.numerator) / Decimal(value.denominator), "f")
+
+    def name_entry(self, units: int) -> str:
+        """The value at a point of the coded grid; behind the domain, the cell of the reason that stands there."""
+        beyond = units - self.exact_grid.width - 1
+        return self.say_units(units) if beyond < 0 else cell_of_reason(self.reasons[beyond])
 
     @property
     def domain_texts(self) -> tuple[str, str]:

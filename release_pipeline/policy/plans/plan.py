@@ -38,19 +38,6 @@ def describe_claim(policy: Policy) -> str:
     return find_family(policy.protect).describe_claim(policy)
 
 
-def describe_headline(policy: Policy) -> str:
-    """The claim as one number for all that a package has, where it is one: what card, page and note begin with. Else empty.
-
-    "epsilon 3 at delta 0.000001 (rho 0.18506984) for everything in this package"
-    """
-    return find_family(policy.protect).describe_headline(policy)
-
-
-def describe_method(policy: Policy) -> str:
-    """The method in words, with the order that clusters are cut from where there is one."""
-    return find_family(policy.protect).describe_method(policy)
-
-
 def describe_scopes(plan: Plan) -> Iterator[tuple[str, str]]:
     """What is known of every scope that is wider than the claim, in words: a bound from public facts, or that there is none."""
     policy, family = plan.policy, find_family(plan.policy.protect)

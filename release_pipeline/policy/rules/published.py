@@ -227,8 +227,7 @@ def check_published(parts: Parts) -> Iterator[Problem]:
         yield from _check_names([column.name for column in columns], form)
         for column in columns:
             if (source := parts.columns.get(column.name)) is not None:
-                cells = _texts_of(source)
-                for what, remedy in _check_column(column, source, cells, form):
+                for what, remedy in _check_column(column, source, form):
                     path = ("columns", column.name, *(["labels"] if what.startswith("the label of") else []))
                     yield path, f"{_PROGRAM[form]} cannot hold it: {what}", remedy
 
@@ -253,12 +252,7 @@ def _check_names(names: list[str], form: SurveyFormat) -> Iterator[Problem]:
             yield ("publish", "formats"), what, f"Rename it in the source, or release no {form}."
 
 
-def _texts_of(source: AnyColumn) -> set[str]:
-    """The texts that a column may have, as they are declared."""
-    return set(source.declared_texts) if isinstance(source, ListedColumn | GeneraliseColumn) else set()
-
-
-def _check_column(column: FileColumn, source: AnyColumn, cells: set[str], form: SurveyFormat) -> Iterator[tuple[str, str]]:
+def _check_column(column: FileColumn, source: AnyColumn, form: SurveyFormat) -> Iterator[tuple[str, str]]:
     """What is wrong and what to do, of one column."""
     without = f"Release no {form}, or"
     if form == "dta" and len(column.label) > 80:
@@ -278,13 +272,12 @@ def _check_column(column: FileColumn, source: AnyColumn, cells: set[str], form: 
         )
     if "" in column.reasons.values():
         yield "it has more reasons for no value than there are letters, 26.", f"{without} give several codes one reason."
-    yield from _check_values(column, source, cells, form, without)
+    yield from _check_values(column, source, form, without)
 
 
-def _check_values(
-    column: FileColumn, source: AnyColumn, cells: set[str], form: SurveyFormat, without: str
-) -> Iterator[tuple[str, str]]:
+def _check_values(column: FileColumn, source: AnyColumn, form: SurveyFormat, without: str) -> Iterator[tuple[str, str]]:
     if column.kind == "text":
+        cells = source.declared_texts if isinstance(source, ListedColumn | GeneraliseColumn) else ()
         if any(len(cell.encode()) > _LONGEST_TEXT for cell in cells):
             yield f"a value has more than {_LONGEST_TEXT:,} bytes.", f"{without} shorten it in the source."
         if any("\0" in cell or cell != cell.rstrip(" ") for cell in cells):
