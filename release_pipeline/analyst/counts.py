@@ -119,9 +119,9 @@ class Counts:
         return Interval(estimate, lower, upper, level, "bound", ANALYST("counts.mean"))
 
     def _quantile_of_values(self, share: float, level: float) -> Interval:
-        """Of the records that have a value. With N of them, of which B lie below an edge, the quantile lies above it if B < q N.
-        N is n less those without a value, so that B - q N is a sum of the counts below and of q times those of the reasons; or,
-        with fewer counts, of those above."""
+        """The quantile over the records that have a value. With N of them, of which B lie below an edge, the quantile lies above
+        it if B < q N. N is n less those without a value, so that B - q N is a sum of the counts below and of q times those of
+        the reasons; or, with fewer counts, of those above."""
         below = np.tri(len(self.count) + 1, len(self.count), -1, dtype=np.bool_)  # the cells before each edge
         lacking = np.ones(len(self.missing))
         counts, beyond, reach = np.append(self.count, self.missing), list[float](), list[float]()
@@ -135,8 +135,8 @@ class Counts:
         return self._find_cell(np.array(beyond), np.array(reach), level, ANALYST("counts.quantile_of_values"))
 
     def mean_of_values(self, level: float) -> Interval:
-        """Of the records that have a value: the m for which sum (v - m) count may be 0, v the first or the last value of a cell,
-        by a bound on the noise of that sum."""
+        """The mean over the records that have a value: the m for which sum (v - m) count may be 0, v the first or the last value
+        of a cell, by a bound on the noise of that sum."""
         width = float(self.grid.width)
         first: FloatArray = self.first.astype(np.float64)
         last: FloatArray = self.last.astype(np.float64)
@@ -155,14 +155,14 @@ class Counts:
         return self.grid.restore(units.astype(np.float64))
 
     def interval_of(self, count: int, records: int, level: float) -> Interval:
-        """One count with this noise."""
+        """The interval of one count with this noise, from 0 to `records`."""
         check_level(level)
         off = self._quantile_of(1, level)
         low, estimate, high = np.clip(np.array([count - off, count, count + off]), 0, records).tolist()
         return Interval(estimate, low, high, level, "law", ANALYST("counts.group"))
 
     def over(self, grid: Grid, first: IntArray, last: IntArray, count: IntArray) -> Counts:
-        """Other counts with this noise."""
+        """Counts of another column with this noise."""
         return replace(self, grid=grid, first=first, last=last, count=count)
 
     def _sum(self, cells: npt.NDArray[np.bool_]) -> float:
@@ -178,20 +178,20 @@ class Counts:
         return np.append(cells, without), np.append(self.count, self.missing)
 
     def _quantile(self, cells: npt.NDArray[np.bool_], level: float) -> float:
-        """How far such a sum is off."""
+        """How far the sum of these cells is off at most, at this level."""
         cells, _ = self._with_missing(cells)
         draws = min(int(cells.sum()), int((~cells).sum()))
         return self._quantile_of(draws, level) if draws else 0.0
 
     def _quantile_of(self, counts: int, level: float) -> float:
-        """How far the sum of so many counts is off."""
+        """How far the sum of so many counts is off at most, at this level."""
         noise, draws = self.noise.noise, counts * self.noise.terms
         if isinstance(noise, LaplaceNoise):
             return quantile_of_sum(noise.scale, draws, level)
         return quantile_of_gaussian(noise.variance, draws, level)
 
     def _bound(self, weights: FloatArray, level: float) -> float:
-        """How far a weighted sum of all counts is off."""
+        """How far a weighted sum of all counts is off at most, at this level."""
         noise, weights = self.noise.noise, np.repeat(weights, self.noise.terms)
         if isinstance(noise, LaplaceNoise):
             return bound_weighted(weights, noise.scale, level)
@@ -246,7 +246,7 @@ def counts_by_value(facts: Facts) -> bool:
 
 
 def find_counts(counts: Mapping[str, Counts], facts: Facts, name: str) -> Counts:
-    """Those of a masked column, or `NoHonestAnswer`."""
+    """The counts of a masked column, or `NoHonestAnswer`."""
     if name not in counts:
         facts.masked_column(name)
         why = KIT("decline.parts") if facts.in_parts else ANALYST("decline.no_counts", method=facts.method)
@@ -296,7 +296,7 @@ def _read_ends(known: ColumnFacts, grid: Grid, ends: Sequence[Sequence[str]]) ->
 
 
 def refuse_counts(file: Path) -> InvalidArgument:
-    """That a file is of another release, or has been changed."""
+    """The error that a file is of another release, or was changed."""
     return InvalidArgument("these are not the noisy counts of this release.", where=str(file), remedy="Take all files of it.")
 
 
@@ -335,7 +335,7 @@ class GroupCount:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """The table of two columns, with noise of one law on each count."""
+    """The table of two columns, with noise of one law on each count: `counts`, groups of the first by groups of the other."""
 
     one: str
     other: str

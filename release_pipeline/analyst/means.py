@@ -186,7 +186,7 @@ def _estimate_uncut(facts: Facts, name: str, values: FloatArray, level: float) -
 
 
 def _half_width(reach: Reach, level: float) -> float:
-    """Of the interval for a column's total, in grid steps."""
+    """Half the width of the interval for a column's total, in grid steps."""
     if reach.scale is not None:  # scales below it give sums nearer to 0, since all of them are symmetric and unimodal (Bir48)
         return quantile_of_sum(reach.scale, reach.draws, level)
     return bound_sum(reach.root, reach.draws, level) + reach.bias

@@ -137,7 +137,7 @@ class Rerun:
     def _list_intervals(
         self, column: int, by: int | None, part: float, level: float, basis: str
     ) -> list[Interval | Moments | None]:
-        """Of each group; None of one that no row, or no row of one of the runs, is in."""
+        """The interval of each group; None where no row, or no row of one of the runs, is in it."""
         known, released = self.facts.columns[design_names(self.facts)[column]], self.released[column, by]
         if known.grid is None:
             raise NoHonestAnswer(ANALYST("decline.no_numbers"), where=known.name)
@@ -317,7 +317,7 @@ def add_up(
 
 
 def _by(entry: IntArray, count: int, numbers: FloatArray, apart: FloatArray) -> Groups:
-    """Of the records with one of so many entries."""
+    """Records and sums by entry; `count`: how many entries there are."""
     held = np.bincount(entry, minlength=count)[:count].astype(np.int64)
     total, inside = (np.bincount(entry, weights, count)[:count].astype(np.float64) for weights in (numbers, apart))
     return Groups(held, total, inside / np.maximum(held, 1))

@@ -60,7 +60,7 @@ class Answer:
     draws: int
 
     def reach(self, level: float) -> int:
-        """How far it is off, at the level."""
+        """How far the number is off at most, at this level, in steps."""
         if not self.draws or not self.noise.amount:
             return 0
         if self.noise.law == "Gaussian":
@@ -69,7 +69,7 @@ class Answer:
 
     @property
     def variance(self) -> float:
-        """Of a number that bounds its noise."""
+        """The variance of a number that bounds its noise, in steps squared."""
         if not self.noise.amount:
             return 0.0
         amount = float(self.noise.amount)
@@ -135,7 +135,7 @@ class Table:
         return _within(answer.number, answer.reach(level), ends, float(self.facts.step), level, basis)
 
     def _share_of_weights(self, asked: Mapping[str, frozenset[str]], level: float) -> Interval:
-        """By the cells that are asked for and the rest of the same level."""
+        """The share of the cells that are asked for, by these and the rest of the same level."""
         self._check(asked, level)
         both = [(_add_up(of, chosen), _add_up(of, ~chosen)) for of, chosen in self._select(asked)]
         part, rest = min(both, key=lambda pair: pair[0].reach(level) + pair[1].reach(level))
@@ -189,7 +189,7 @@ class Table:
         return min(answers, key=lambda answer: answer.reach(level))
 
     def _refine(self, asked: Mapping[str, frozenset[str]]) -> Mapping[str, frozenset[str]]:
-        """The same with the labels of the finest level that are meant: other tables may have these alone."""
+        """What is asked for, by labels of the finest level: other tables may have only these."""
         deep, finest = self.facts.deep, self.levels[-1]
         meant = self._find_meant(asked[deep]) if deep is not None and deep in asked else None
         if deep is None or meant is None:

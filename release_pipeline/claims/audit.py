@@ -188,7 +188,7 @@ def _watch(policy: Policy, pair: Pair, looks: Mapping[str, Look], *, draws: int,
 
 
 def _watch_counts(policy: Policy, pair: Pair, names: Sequence[str], *, draws: int, purpose: str) -> tuple[Shown, Shown]:
-    """Of these columns' noisy counts, which are published: what is made of them reveals no more, and is not drawn."""
+    """What these columns' noisy counts show, which are published: what is made of them reveals no more, and is not drawn."""
     counted = count_both(policy, pair.first, pair.second, draws=draws, purpose=purpose)
     units = [_units(policy, table, names) for table in (pair.first, pair.second)]
     return show_counts(counted[0], *units), show_counts(counted[1], *units)
@@ -199,7 +199,8 @@ def _units(policy: Policy, table: pa.Table, names: Sequence[str]) -> dict[str, I
 
 
 def _number(first: Shown, second: Shown, draws: int) -> dict[str, Both]:
-    """By number what can be learnt from; a way of looking that one table never has shows nothing there."""
+    """The ways of looking that one can learn from, with what was seen by number. A way that one table never has shows nothing
+    there."""
     nothing = np.zeros(draws, dtype=np.int64)
     views = dict.fromkeys([*first, *second])
     numbered = {view: number_shown((first.get(view, nothing), second.get(view, nothing))) for view in views}

@@ -143,7 +143,7 @@ class Promise:
 
     @property
     def prove(self) -> Proof:
-        """How so much of it is proved by what was seen."""
+        """The function that proves a loss by what was seen."""
         return prove_rho if self.measure == "rho" else prove
 
 

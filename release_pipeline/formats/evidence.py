@@ -105,7 +105,7 @@ class AtomShares:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """How many records attacks were tried on, among how many."""
+    """How many records were attacked, and of how many."""
 
     tried: int
     among: int
@@ -206,6 +206,6 @@ def read_evidence(document: Mapping[str, Any], *, where: str) -> Evidence:
 
 
 def load_evidence(candidate: Path) -> Evidence:
-    """That of a candidate, from its folder."""
+    """The evidence of a candidate, from its folder."""
     file = candidate / EVIDENCE
     return read_evidence(json.loads(file.read_text(encoding="utf-8")), where=str(file))

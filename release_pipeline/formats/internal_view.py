@@ -397,7 +397,7 @@ class InternalView:
 
     @property
     def clocks(self) -> dict[str, Clock]:
-        """Of each masked column of dates or times, what says its values."""
+        """The clock of each masked column of dates or times, by which its values are written."""
         return {column.name: column.clock for column in self.columns if column.clock is not None}
 
     @property

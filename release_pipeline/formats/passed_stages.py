@@ -16,8 +16,8 @@ Figures: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """Of a stage that was run under the policy of that hash. `version` follows from all that the stage has read, and `tables` has
-    the hash of each column of each table that it vouches for."""
+    """What a stage left that was run under the policy of this hash. `version` follows from all that the stage has read, and
+    `tables` has the hash of each column of each table that it vouches for."""
 
     stage: ClassVar[str]
     policy_hash: str

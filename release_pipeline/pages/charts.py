@@ -105,7 +105,7 @@ class Axis:
         return self._spread([(value, f"{value:,.{places}f}" if small else f"{value:.{digits}g}") for value in values])
 
     def _spread(self, ticks: list[tuple[float, str]]) -> list[tuple[int, str]]:
-        """Those within the axis, every second or third of them where they would touch."""
+        """The ticks within the axis, or every second or third one where they would touch."""
         placed = [(self.locate(value), text) for value, text in ticks if self.low <= value <= self.high]
         for every in range(1, len(placed) + 1):
             shown = placed[::every]

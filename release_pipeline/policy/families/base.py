@@ -77,7 +77,7 @@ class ColumnPlan:
 
     @property
     def share_words(self) -> str:
-        """The same, and what it is of the domain."""
+        """How large the noise is, and which share of the domain that is."""
         if self.share is None:
             return self.noise_words
         return POLICY("noise.of_domain", noise=self.noise_words, share=format_percent(self.share))
@@ -156,7 +156,7 @@ class Family(ABC, Generic[Options]):
             yield from self.check_column(parts, protect, name, width=width, share=share)
 
     def check_column(self, parts: Parts, protect: Options, name: str, *, width: int, share: Epsilon) -> Iterator[Problem]:
-        """The same, of one column."""
+        """Noise of one column that could leave 64 bits."""
         try:
             scales_for(np.array([width]), share)
         except ReleasePipelineError as error:
@@ -190,7 +190,7 @@ class Family(ABC, Generic[Options]):
         return math.ceil(nano * (self.find_factor(policy, clusters) if factor is None else factor(clusters)))
 
     def find_factor(self, policy: Policy, clusters: int) -> Fraction:
-        """That multiple where the claim leaves it to the family."""
+        """The multiple that `bound_lists` takes, where the claim leaves it to the family."""
         raise InvalidArgument(f"nothing says what the lists of {policy.protect.method} lose.", where="method")
 
     # words
@@ -213,7 +213,7 @@ class Family(ABC, Generic[Options]):
         return POLICY("bound.whole_table", words=self.bound_table(policy, clusters, rows))
 
     def bound_table(self, policy: Policy, clusters: int | None = None, rows: int | None = None) -> str:
-        """The same without saying that it is of the whole table."""
+        """What is known of everything that a reader of the table sees, without saying so."""
         if not policy.covers_table:
             return POLICY("bound.none")
         if policy.claim.lists is SAME:

@@ -64,7 +64,7 @@ class ClassFamily(Family[KEpsilonOptions]):
             yield ("suppress", "grouping_at_most"), what, "Remove it."
 
     def plan_columns(self, policy: Policy, clusters: int | None) -> Iterator[ColumnPlan]:
-        """Of a class as wide as the domain; every record has noise of its own."""
+        """The noise of each column in a class as wide as the domain; every record has separate noise."""
         for name, column in policy.noise_columns.items():
             grid, epsilon = column.exact_grid, policy.column_epsilon[name]
             step = float(grid.step)

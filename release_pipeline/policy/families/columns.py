@@ -164,7 +164,7 @@ class ColumnFamily(Family[ColumnOptions]):
         yield from refuse_generalised(parts, f"{protect.method} works on single columns and generalises none.")
 
     def check_column(self, parts: Parts, protect: ColumnOptions, name: str, *, width: int, share: Epsilon) -> Iterator[Problem]:
-        """By the largest scale over all data, which follows from declared facts."""
+        """Noise that could leave 64 bits, by the largest scale over all data: declared facts give it."""
         try:
             rows, grid = parts.least_rows(protect.k), parts.noise[name].exact_grid
             self._check_sizes(protect, grid, share, rows)
@@ -186,7 +186,8 @@ class ColumnFamily(Family[ColumnOptions]):
         )
 
     def plan_columns(self, policy: Policy, clusters: int | None) -> Iterator[ColumnPlan]:
-        """By the rule of the scales: the noise itself where anybody can compute it, or else the worst over all data."""
+        """The noise of each column, by the rule of the scales: exactly where anybody can compute it, else the worst over all
+        data."""
         protect, sums = self.of(policy), policy.method.sums or PLAIN
         k, rule = protect.k or 1, rule_of(policy.claim)
         for name, column in policy.noise_columns.items():
@@ -197,14 +198,14 @@ class ColumnFamily(Family[ColumnOptions]):
             yield ColumnPlan(name, epsilon, noise, share, not rule.is_public, unit=policy.unit, counted_in=column.noise_unit)
 
     def check_rows(self, policy: Policy, rows: int) -> None:
-        """By the largest scale over all data, in the largest random part."""
+        """Refuse so many rows by the largest scale over all data, in the largest random part."""
         protect, records = self.of(policy), -(-rows // policy.parts)
         for name, column in policy.noise_columns.items():
             share, grid = policy.column_epsilon[name], column.exact_grid
             self._check_sizes(protect, grid, share, records)
 
     def list_warnings(self, policy: Policy, rows: int | None) -> Iterator[str]:
-        """Of the shares at atoms."""
+        """What becomes of the shares at atoms, and what a claim by rho costs."""
         yield from warn_of_atoms(policy, rows)
         yield from warn_of_rho(policy, rows)
 
@@ -296,7 +297,7 @@ class ByValueFamily(Family[ByValueOptions]):
         return budget_of(policy.definition, policy.column_epsilon[name])
 
     def plan_columns(self, policy: Policy, clusters: int | None) -> Iterator[ColumnPlan]:
-        """Of counts, as anybody can compute it: of released values nothing is known without the data."""
+        """The noise of counts, as anybody can compute it: of released values nothing is known without the data."""
         for name, epsilon in policy.column_epsilon.items():
             budget = self.budget(policy, name)
             first = budget.first()

@@ -101,7 +101,7 @@ class WholeTableFamily(Family[WholeTableOptions]):
         return maker_of(policy.columns)(rows, budget_for(self.of(policy)))
 
     def plan_columns(self, policy: Policy, clusters: int | None) -> Iterator[ColumnPlan]:
-        """Of counts: of released values nothing is known without the data."""
+        """The noise of counts: of released values nothing is known without the data."""
         for name in policy.noise_columns:
             yield ColumnPlan(name, None, None, None, False, of_counts=POLICY("noise.of_counts"), unit=policy.unit)
 
@@ -136,7 +136,7 @@ class WholeTableFamily(Family[WholeTableOptions]):
         return POLICY("amount.everything", amount=_amount(policy), given=_describe_given(policy))
 
     def bound_table(self, policy: Policy, clusters: int | None = None, rows: int | None = None) -> str:
-        """It is the claim itself."""
+        """That the claim itself is for the whole table."""
         return POLICY("bound.same")
 
     def after_claim(self, plan: Plan) -> Iterator[tuple[str, str]]:
@@ -256,7 +256,7 @@ def _describe_times(policy: Policy) -> str:
 
 
 def _describe_design(policy: Policy, design: Design) -> Iterator[tuple[str, str]]:
-    """How finely is counted, and how much noise there is."""
+    """How finely records are counted, and how much noise there is."""
     names = list(declare_columns(policy.columns))
     margin = show_figure(design.margins.magnitude)
     yield "counts", f"of a column's cells: noise {margin} on average, of {design.records:,} records"

@@ -139,7 +139,7 @@ def _orcid(text: str) -> str:
 
 
 def _check_digit(digits: str) -> str:
-    """Of an ORCID iD, by ISO 7064 (MOD 11-2)."""
+    """The check digit of an ORCID iD, by ISO 7064 (MOD 11-2)."""
     total = 0
     for digit in digits:
         total = (total + int(digit)) * 2
@@ -360,7 +360,7 @@ class Assessment(Frozen):
     decision: Annotated[Words | None, Option(hint="Say what was decided, by whom, and until when.")] = None
 
     def describe(self) -> str:
-        """Of what it says something and of what not, on one line."""
+        """What the site states and what it does not, on one line."""
         stated = [name for name in type(self).model_fields if getattr(self, name) is not None]
         unstated = [name for name in type(self).model_fields if name not in stated]
         states = f"states {', '.join(stated) or 'nothing'}"

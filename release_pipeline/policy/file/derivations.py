@@ -112,7 +112,7 @@ class Limit(Derived):
         return self
 
     def preview(self) -> Iterator[str]:
-        """Both ends."""
+        """What becomes of numbers beyond either end."""
         if self.bottom is not None:
             yield POLICY("derive.bottom", bound=decimal_text(self.bottom))
         if self.top is not None:

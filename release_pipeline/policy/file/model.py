@@ -400,7 +400,7 @@ class Policy(Frozen):
 
     @cached_property
     def known_hash(self) -> str:
-        """The same, made once: a policy does not change."""
+        """The hash, made once: a policy does not change."""
         return hashlib.sha256(self.canonical_json().encode()).hexdigest()
 
     def __copy__(self) -> Policy:

@@ -226,7 +226,7 @@ def find_formulas(columns: Mapping[str, ColumnKind]) -> dict[str, str]:
 
 
 def check_formulas(parts: Parts) -> Iterator[Problem]:
-    """No such text in a CSV."""
+    """Refuse a CSV in which a spreadsheet would find a formula."""
     if parts.publish is None or not parts.complete:
         return
     formulas = find_formulas(parts.columns) if "csv" in parts.publish.formats else {}

@@ -53,7 +53,7 @@ class Weights:
 
     @classmethod
     def of(cls, name: str, column: AnyColumn) -> Weights | None:
-        """Those of a column; None of one that declares neither a list nor a domain and grid."""
+        """The weights of a column; None where it declares neither a list nor a domain and grid."""
         if isinstance(column, KeepColumn):
             return cls._listed(name, column)
         grid = column.exact_grid if isinstance(column, NoiseColumn | DropColumn) else None
@@ -75,7 +75,7 @@ class Weights:
 
 
 def weights_of(columns: Mapping[str, AnyColumn]) -> Weights | None:
-    """Those of the column that has this role, if there is one and it declares any."""
+    """The weights of the column with this role, if there is one and it declares any."""
     name = next((name for name, column in columns.items() if column.role == "weight"), None)
     return None if name is None else Weights.of(name, columns[name])
 
@@ -186,7 +186,7 @@ class Table(Frozen):
         return None if self.epsilon is None else self.epsilon.nano * records
 
     def in_rho(self, records: int) -> int:
-        """The same in nano-rho: eps-DP is (eps^2 / 2)-zCDP, and rho grows with the square of the records."""
+        """What it costs such a person in nano-rho: eps-DP is (eps^2 / 2)-zCDP, and rho grows with the square of the records."""
         return self.share.nano * records * records if self.epsilon is None else rho_of_pure(self.epsilon.nano * records)
 
 
@@ -208,7 +208,7 @@ class Axis:
 
     @classmethod
     def of(cls, part: str | Grouping, column: KeepColumn | CountedColumn) -> Axis:
-        """Of a column with declared values: these, or the groups that are declared of them."""
+        """The axis of a column with declared values, by these or by groups of them."""
         values = tuple(str(value) for value in column.values)
         if isinstance(part, str):
             return cls(part, values, (0,), (values,), (tuple(range(len(values))),))
@@ -256,7 +256,7 @@ class Tabulation:
         noise: Mapping[str, NoiseColumn],
         weights: Weights | None = None,
     ) -> Tabulation:
-        """Of a table whose columns fit (`rules.published`); `weights`: those that the column of that role may have."""
+        """The tabulation of a table whose columns fit (`rules.published`); `weights`: those of the column with that role."""
         axes = tuple(Axis.of(part, counted[name_of(part)]) for part in table.by)
         weights = None if table.weight is None else weights
         if table.sum is None:

@@ -29,7 +29,7 @@ Row: TypeAlias = tuple[str, ...]  # a value, and its label on every further leve
 
 
 def as_value_error(error: ReleasePipelineError) -> ValueError:
-    """The same as pydantic takes it from a validator."""
+    """The error as pydantic takes it from a validator."""
     return ValueError(f"{error.what.rstrip('.')}{f' ({error.remedy})' if error.remedy else ''}")
 
 

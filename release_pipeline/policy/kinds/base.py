@@ -223,7 +223,7 @@ class CodedColumn(LabelledColumn):
 
 
 def find_code_faults(codes: Mapping[str, str], here: Path) -> Iterator[Problem]:
-    """The same of the codes of any column."""
+    """What is wrong with the codes of a column."""
     if SUPPRESSED in codes.values():
         yield (*here, "codes"), f"'{SUPPRESSED}' is why a cell is empty that had a value.", "Call the reason something else."
     if len({number_of_code(code) for code in codes}) < len(codes):

@@ -262,7 +262,7 @@ class NoiseColumn(CodedColumn):
 
     @property
     def coded_grid(self) -> Grid:
-        """The same, and behind its upper end a point for every reason why a record has no value."""
+        """The grid, with a point behind its upper end for every reason why a record has no value."""
         grid = self.exact_grid
         return dataclasses.replace(grid, width=grid.width + len(self.reasons)) if self.reasons else grid
 

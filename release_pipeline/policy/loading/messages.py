@@ -139,7 +139,7 @@ def _find_decimal_comma(where: Path, raw: Any) -> str:
 
 
 def _distance(error: ErrorDetails) -> int:
-    """How far the branch of a union that this error is of is from what the steward can have meant: 0 is that branch itself."""
+    """How far the branch of a union with this error is from what the steward can have meant: 0 for that branch itself."""
     match error["type"], error["input"]:
         case ("literal_error", dict() | list()) | ("tuple_type", dict()) | ("model_type", list()):
             return 2

@@ -44,7 +44,7 @@ class Loss:
         return getattr(self, f"{definition}_{scope}")
 
     def plus(self, other: Loss) -> Loss:
-        """Both together."""
+        """The loss of both releases together."""
         return Loss(**{name: _add(getattr(self, name), getattr(other, name)) for name in LOSSES})
 
 

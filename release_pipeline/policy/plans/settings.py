@@ -187,7 +187,7 @@ def _usual_methods(policy: Policy) -> list[str]:
 
 
 def _settings_of(method: str, current: Setting, policy: Policy, axes: Axes) -> Iterator[Setting]:
-    """Those of a method: by the definition, the scope and the other options of the policy, as far as the method has them."""
+    """The settings of a method, with the definition, the scope and the other options of the policy that the method has."""
     spec = find_method(method)
     base = {key: current.protect[key] for key in _KEPT if key in current.protect and _takes(method, key, current)}
     if current.protect.get("definition") == "zcdp":
