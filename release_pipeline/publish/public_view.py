@@ -13,7 +13,7 @@ from release_pipeline.analyst import explain_kit, law_of
 from release_pipeline.analyst.facts import ANYWHERE, INSIDE, MISSING, SYNTHESISE
 from release_pipeline.analyst.facts import read_facts as read_card
 from release_pipeline.errors import Blocked
-from release_pipeline.formats.about import cite, view_about
+from release_pipeline.formats.about import cite
 from release_pipeline.formats.card import (
     Anonymity,
     Audience,
@@ -37,6 +37,7 @@ from release_pipeline.formats.card import (
     WiderScope,
 )
 from release_pipeline.formats.package import PackageView, files_of, view_table
+from release_pipeline.formats.told import view_about
 from release_pipeline.ledger.facts import PublicFacts, claimed_nano, read_facts
 from release_pipeline.ledger.looks import Look, find_gap_before, find_looks_before
 from release_pipeline.ledger.policies import read_caps

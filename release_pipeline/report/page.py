@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from release_pipeline import __version__
 from release_pipeline.audit.gates import BLOCKED, NOBODYS, Gate
-from release_pipeline.formats.about import view_about, view_column
 from release_pipeline.formats.attack_views import CriterionView
 from release_pipeline.formats.budgets import PopulationView, StepView
 from release_pipeline.formats.evidence import AuditFigures, Budget, Evidence
@@ -21,6 +20,7 @@ from release_pipeline.formats.internal_view import (
     SuppressionView,
     SwapView,
 )
+from release_pipeline.formats.told import view_about, view_column
 from release_pipeline.mechanisms.basis.figures import count_of, count_things, format_count, format_percent, show_figure
 from release_pipeline.mechanisms.catalogue.spec import SCALES_FIXED
 from release_pipeline.policy import Policy
