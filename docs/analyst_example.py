@@ -99,7 +99,7 @@ release
 
 # %%
 for name in release.facts.masked:
-    print(f"{name}: {release.noise_of(name).words}\n")
+    print(f"{name}: {release.noise_of(name).description}\n")
 print(*release.explain(), sep="\n")
 
 # %% [markdown]
@@ -120,7 +120,7 @@ print(*release.explain(), sep="\n")
 def show(name, interval, truth):
     inside = "inside" if interval.low <= truth <= interval.high else "OUTSIDE"
     print(f"{name}: {interval.estimate:.4g}, {interval.low:.4g} to {interval.high:.4g}; truth {truth:.4g}, {inside}")
-    print(f"    {interval.words}")
+    print(f"    {interval.basis}")
 
 
 for name in release.facts.masked:
@@ -136,7 +136,7 @@ for name in release.facts.masked:
 # %%
 for method in ("dp-um", "idp-cbls"):
     clustered = publish(make_card(method, 20, "isotonic", "anywhere", "1"), bytes(range(1, 33)))
-    print(method, clustered.noise_of("income").words)
+    print(method, clustered.noise_of("income").description)
     show("income", clustered.mean("income"), float(income.mean()))
 
 # %% [markdown]

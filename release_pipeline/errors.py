@@ -15,7 +15,7 @@ _KEPT = "Then try again: nothing that was stored or charged is lost."
 
 
 class ReleasePipelineError(Exception):
-    """What is wrong, where, and the remedy, in words for a person.
+    """What is wrong, where, and the remedy, in sentences for a person.
 
     `exit_code` is what the command line returns: 1 for refused or failed, 2 for wrong usage. `code` is the kind of error for a
     script, by its name: that of `OverCap` is over-cap. `cause`: the error that this one passes on in a sentence of its own.
@@ -108,7 +108,7 @@ def memory_full(where: str) -> OutOfSpace:
 
 def read_out_of_space(caught: BaseException, where: str = "") -> OutOfSpace | None:
     """What an error of Python or NumPy says of disk or memory, if it does; `where`, unless it names the file itself. Of memory
-    the place in this software is told."""
+    it names the line of this software."""
     if isinstance(caught, MemoryError) or _is_unmapped(caught):
         return memory_full(own_frame(caught))
     if isinstance(caught, OSError) and is_full(caught):
@@ -130,13 +130,13 @@ def _is_unmapped(caught: BaseException) -> bool:
 
 def own_frame(error: BaseException) -> str:
     """The file and line of this software where an exception came from."""
-    place, trace = "?", error.__traceback__
+    frame, trace = "?", error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code
         if "release_pipeline" in code.co_filename:
-            place = f"{code.co_filename.rpartition('/')[2]}:{trace.tb_lineno}"
+            frame = f"{code.co_filename.rpartition('/')[2]}:{trace.tb_lineno}"
         trace = trace.tb_next
-    return place
+    return frame
 
 
 class DataRefused(ReleasePipelineError):
@@ -151,7 +151,7 @@ class DataRefused(ReleasePipelineError):
 
 
 class PolicyInvalid(ReleasePipelineError):
-    """A policy file has errors; `problems` has all of them in words, each with its place, and `faults` the same in parts
+    """A policy file has errors; `problems` has a sentence for each, with its line, and `faults` the same in parts
     (`policy.documents.Fault`)."""
 
     def __init__(

@@ -337,7 +337,7 @@ def _ask_pair(table: Table, release: Release, measured: Measured, one: int, othe
         true = np.bincount(groups[0] * width + groups[1], minlength=len(pair.groups_of_one) * width)
         for count, truth in zip(pair.cells(), true.tolist(), strict=True):
             yield Answer("pair: cells", figure, count.count, float(truth))
-    if columns[1].domain is None or any(group.first is not None and group.reasons for group in pair.groups_of_other):
+    if columns[1].domain is None or any(group.first is not None and group.has_missing for group in pair.groups_of_other):
         return
     valued = columns[1].entries <= columns[1].declared.width
     held = np.bincount(groups[0][valued], minlength=len(pair.groups_of_one))

@@ -13,7 +13,6 @@ import csv
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -38,19 +37,16 @@ HEADER = ("column", "stage", "first", "last", "count", "noise")
 @dataclass(frozen=True, eq=False)
 class Counts:
     """The cells of a column that were counted last, ascending: from `first` to `last` in grid units, with noise of one law on
-    each count. `laplace`: the scale of a discrete Laplace, or `gaussian`: the variance of a discrete Gaussian; the noise is the
-    sum of so many `terms` of it."""
+    each count. `missing`: the counts of records without a value, by the `reasons`."""
 
     grid: Grid
     records: int
     first: IntArray
     last: IntArray
     count: IntArray
-    laplace: int | None = None
-    gaussian: Fraction | None = None
+    noise: SummedNoise
     reasons: tuple[str, ...] = ()
     missing: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    terms: int = 1
 
     def lacking(self, reason: str | None, level: float) -> Interval:
         """The share of the records that have no value, for one reason or for any."""
@@ -58,10 +54,10 @@ class Counts:
         if reason is not None and reason not in self.reasons:
             known = f"Reasons: {', '.join(self.reasons)}." if self.reasons else "The policy has none: every record has a value."
             raise InvalidArgument("the policy of this release declares no such reason.", where="reason", remedy=known)
-        cells = np.array([reason in (None, one) for one in self.reasons], dtype=np.bool_)
-        whole = np.append(np.zeros(len(self.count), dtype=np.bool_), cells)
-        found, off = self._sum(whole), self._quantile(whole, level)
-        estimate, lower, upper = np.clip(np.array([found, found - off, found + off]) / self.records, 0, 1).tolist()
+        chosen = np.array([reason in (None, each) for each in self.reasons], dtype=np.bool_)
+        cells = np.append(np.zeros(len(self.count), dtype=np.bool_), chosen)
+        total, off = self._sum(cells), self._quantile(cells, level)
+        estimate, lower, upper = np.clip(np.array([total, total - off, total + off]) / self.records, 0, 1).tolist()
         return Interval(estimate, lower, upper, level, "law", ANALYST("counts.exact"))
 
     def share(self, low: float, high: float, level: float) -> Interval:
@@ -75,11 +71,12 @@ class Counts:
         least, most = self._sum(inside), self._sum(touched)
         part = np.clip((np.minimum(ends[1], high) - np.maximum(ends[0], low)) / np.maximum(ends[1] - ends[0], 1e-300), 0, 1)
         between = float((self.count * np.where(touched & ~inside, part, 0.0)).sum())
-        found = np.array([least + between, least - self._quantile(inside, level), most + self._quantile(touched, level)])
-        estimate, lower, upper = np.clip(found / self.records, 0, 1).tolist()
-        is_exact = bool((inside == touched).all())
-        words = ANALYST("counts.exact") if is_exact else ANALYST("counts.spanned")
-        return Interval(min(max(estimate, lower), upper), lower, upper, level, "law" if is_exact else "bound", words)
+        totals = np.array([least + between, least - self._quantile(inside, level), most + self._quantile(touched, level)])
+        estimate, lower, upper = np.clip(totals / self.records, 0, 1).tolist()
+        estimate = min(max(estimate, lower), upper)
+        if (inside == touched).all():
+            return Interval(estimate, lower, upper, level, "law", ANALYST("counts.exact"))
+        return Interval(estimate, lower, upper, level, "bound", ANALYST("counts.spanned"))
 
     def quantile(self, share: float, level: float) -> Interval:
         """The least value that so large a share of the records do not exceed."""
@@ -93,14 +90,18 @@ class Counts:
         below = [np.arange(len(self.count)) < edge for edge in edges]  # the cells before each edge
         held = np.array([self._sum(cells) for cells in below])
         reach = np.array([self._quantile(cells, level) for cells in below])
-        starts, ends = held[:-1] - reach[:-1] < rank, held[1:] + reach[1:] >= rank
-        possible = np.flatnonzero(starts & ends)
-        likely = min(int(np.searchsorted(np.maximum.accumulate(held[1:]), rank)), len(self.count) - 1)
+        return self._find_cell(held - rank, reach, level, ANALYST("counts.quantile"))
+
+    def _find_cell(self, beyond: FloatArray, reach: FloatArray, level: float, basis: str) -> Interval:
+        """The value at which `beyond` becomes 0 or more, by its noisy values at the edges of cells, which are off by `reach` at
+        the most."""
+        possible = np.flatnonzero((beyond[:-1] - reach[:-1] < 0) & (beyond[1:] + reach[1:] >= 0))
+        likely = min(int(np.searchsorted(np.maximum.accumulate(beyond[1:]), 0.0)), len(self.count) - 1)
         low, high = (int(possible[0]), int(possible[-1])) if len(possible) else (likely, likely)
         likely = min(max(likely, low), high)
         values = self._values(np.array([self.first[low], self.last[high], (self.first[likely] + self.last[likely]) // 2]))
         lower, upper, estimate = values.tolist()
-        return Interval(estimate, lower, upper, level, "bound", ANALYST("counts.quantile"))
+        return Interval(estimate, lower, upper, level, "bound", basis)
 
     def mean(self, level: float) -> Interval:
         """The mean: c + sum (v - c) count / n for any c, as the counts of all cells are n. c is the middle of the cells' values,
@@ -118,31 +119,24 @@ class Counts:
         return Interval(estimate, lower, upper, level, "bound", ANALYST("counts.mean"))
 
     def _quantile_of_values(self, share: float, level: float) -> Interval:
-        """Of the records that have a value. With N of them, of which B lie below an edge, the quantile lies above it if B < q N.
-        N is n less those without a value, so that B - q N is a sum of the counts below and of q times those of the reasons; or,
-        with fewer counts, of those above."""
+        """The quantile over the records that have a value. With N of them, of which B lie below an edge, the quantile lies above
+        it if B < q N. N is n less those without a value, so that B - q N is a sum of the counts below and of q times those of
+        the reasons; or, with fewer counts, of those above."""
         below = np.tri(len(self.count) + 1, len(self.count), -1, dtype=np.bool_)  # the cells before each edge
         lacking = np.ones(len(self.missing))
-        counts, off, held = np.append(self.count, self.missing), list[float](), list[float]()
+        counts, beyond, reach = np.append(self.count, self.missing), list[float](), list[float]()
         for cells in below:
-            one = np.append(cells.astype(np.float64), share * lacking)
-            other = np.append(-(~cells).astype(np.float64), (share - 1) * lacking)
-            is_one = one @ one <= other @ other
-            weights, constant = (one, -share) if is_one else (other, 1 - share)
-            held.append(float(weights @ counts) + constant * self.records)
-            off.append(self._bound(weights, level))
-        difference, reach = np.array(held), np.array(off)
-        possible = np.flatnonzero((difference[:-1] - reach[:-1] < 0) & (difference[1:] + reach[1:] >= 0))
-        likely = min(int(np.searchsorted(np.maximum.accumulate(difference[1:]), 0.0)), len(self.count) - 1)
-        low, high = (int(possible[0]), int(possible[-1])) if len(possible) else (likely, likely)
-        likely = min(max(likely, low), high)
-        values = self._values(np.array([self.first[low], self.last[high], (self.first[likely] + self.last[likely]) // 2]))
-        lower, upper, estimate = values.tolist()
-        return Interval(estimate, lower, upper, level, "bound", ANALYST("counts.quantile_of_values"))
+            by_below = np.append(cells.astype(np.float64), share * lacking)
+            by_above = np.append(-(~cells).astype(np.float64), (share - 1) * lacking)
+            is_smaller = by_below @ by_below <= by_above @ by_above
+            weights, constant = (by_below, -share) if is_smaller else (by_above, 1 - share)
+            beyond.append(float(weights @ counts) + constant * self.records)
+            reach.append(self._bound(weights, level))
+        return self._find_cell(np.array(beyond), np.array(reach), level, ANALYST("counts.quantile_of_values"))
 
     def mean_of_values(self, level: float) -> Interval:
-        """Of the records that have a value: the m for which sum (v - m) count may be 0, v the first or the last value of a cell,
-        by a bound on the noise of that sum."""
+        """The mean over the records that have a value: the m for which sum (v - m) count may be 0, v the first or the last value
+        of a cell, by a bound on the noise of that sum."""
         width = float(self.grid.width)
         first: FloatArray = self.first.astype(np.float64)
         last: FloatArray = self.last.astype(np.float64)
@@ -161,14 +155,14 @@ class Counts:
         return self.grid.restore(units.astype(np.float64))
 
     def interval_of(self, count: int, records: int, level: float) -> Interval:
-        """One count with this noise."""
+        """The interval of one count with this noise, from 0 to `records`."""
         check_level(level)
         off = self._quantile_of(1, level)
         low, estimate, high = np.clip(np.array([count - off, count, count + off]), 0, records).tolist()
         return Interval(estimate, low, high, level, "law", ANALYST("counts.group"))
 
     def over(self, grid: Grid, first: IntArray, last: IntArray, count: IntArray) -> Counts:
-        """Other counts with this noise."""
+        """Counts of another column with this noise."""
         return replace(self, grid=grid, first=first, last=last, count=count)
 
     def _sum(self, cells: npt.NDArray[np.bool_]) -> float:
@@ -184,38 +178,34 @@ class Counts:
         return np.append(cells, without), np.append(self.count, self.missing)
 
     def _quantile(self, cells: npt.NDArray[np.bool_], level: float) -> float:
-        """How far such a sum is off."""
+        """How far the sum of these cells is off at most, at this level."""
         cells, _ = self._with_missing(cells)
         draws = min(int(cells.sum()), int((~cells).sum()))
         return self._quantile_of(draws, level) if draws else 0.0
 
     def _quantile_of(self, counts: int, level: float) -> float:
-        """How far the sum of so many counts is off."""
-        draws = counts * self.terms
-        if self.laplace is not None:
-            return quantile_of_sum(self.laplace, draws, level)
-        return quantile_of_gaussian(self._variance, draws, level)
+        """How far the sum of so many counts is off at most, at this level."""
+        noise, draws = self.noise.noise, counts * self.noise.terms
+        if isinstance(noise, LaplaceNoise):
+            return quantile_of_sum(noise.scale, draws, level)
+        return quantile_of_gaussian(noise.variance, draws, level)
 
     def _bound(self, weights: FloatArray, level: float) -> float:
-        """How far a weighted sum of all counts is off."""
-        weights = np.repeat(weights, self.terms)
-        return bound_weighted(weights, self.laplace, level) if self.laplace else bound_gaussian(weights, self._variance, level)
-
-    @property
-    def _variance(self) -> Fraction:
-        if self.gaussian is None:
-            raise InvalidArgument("nothing says what noise the counts have.", where=COUNTS)
-        return self.gaussian
+        """How far a weighted sum of all counts is off at most, at this level."""
+        noise, weights = self.noise.noise, np.repeat(weights, self.noise.terms)
+        if isinstance(noise, LaplaceNoise):
+            return bound_weighted(weights, noise.scale, level)
+        return bound_gaussian(weights, noise.variance, level)
 
 
 def _first_possible(is_possible: Callable[[float], bool], begin: float, end: float) -> float:
     """Where numbers begin to be possible on the way from `begin` to `end`: looked for step by step, and then by halves, from the
     side of those that are not; `end` where none is."""
     steps = np.linspace(begin, end, _STEPS + 1).tolist()
-    place = next((place for place, step in enumerate(steps) if is_possible(step)), None)
-    if not place:
-        return end if place is None else begin
-    before, after = steps[place - 1], steps[place]
+    index = next((index for index, step in enumerate(steps) if is_possible(step)), None)
+    if not index:
+        return end if index is None else begin
+    before, after = steps[index - 1], steps[index]
     for _ in range(_HALVES):
         middle = (before + after) / 2
         before, after = (before, middle) if is_possible(middle) else (middle, after)
@@ -233,7 +223,7 @@ def read_counts(folder: Path, facts: Facts) -> dict[str, Counts]:
     if tuple(header) != HEADER:
         raise refuse_counts(file)
     try:
-        return dict(_read_columns(rows, facts))
+        return {name: _read_last_stage([row for row in rows if row[0] == name], facts, name) for name in facts.masked}
     except (ValueError, IndexError, ZeroDivisionError):
         raise refuse_counts(file) from None
 
@@ -256,7 +246,7 @@ def counts_by_value(facts: Facts) -> bool:
 
 
 def find_counts(counts: Mapping[str, Counts], facts: Facts, name: str) -> Counts:
-    """Those of a masked column, or `NoHonestAnswer`."""
+    """The counts of a masked column, or `NoHonestAnswer`."""
     if name not in counts:
         facts.masked_column(name)
         why = KIT("decline.parts") if facts.in_parts else ANALYST("decline.no_counts", method=facts.method)
@@ -264,44 +254,40 @@ def find_counts(counts: Mapping[str, Counts], facts: Facts, name: str) -> Counts
     return counts[name]
 
 
-def _read_columns(rows: list[list[str]], facts: Facts) -> Iterator[tuple[str, Counts]]:
-    for name in facts.masked:
-        known, grid = facts.columns[name], facts.columns[name].grid
-        mine = [row for row in rows if row[0] == name]
-        stage = max((int(row[1]) for row in mine), default=0)
-        last = [row for row in mine if int(row[1]) == stage]
-        without = [row for row in last if row[2].startswith(MISSING)]
-        last = last[: len(last) - len(without)]
-        if grid is None:
-            raise ValueError("no grid that cells could lie on")
-        laplace, gaussian = read_own_law({row[5] for row in last})
-        first, final = read_ends(known, grid, [row[2:4] for row in last])
-        count = np.array([int(row[4]) for row in last], dtype=np.int64)
-        reasons = tuple(row[2].removeprefix(MISSING) for row in without)
-        missing = np.array([int(row[4]) for row in without], dtype=np.int64)
-        yield name, Counts(grid, facts.rows_in, first, final, count, laplace, gaussian, reasons, missing)
+def _read_last_stage(rows: list[list[str]], facts: Facts, name: str) -> Counts:
+    last = max((int(row[1]) for row in rows), default=0)
+    return _read_column([row for row in rows if int(row[1]) == last], facts, name, at=2)
 
 
-def read_law(laws: set[str]) -> tuple[int | None, Fraction | None, int]:
-    """The scale of a Laplace or the variance of a Gaussian, where all counts have noise of one law, and of how many numbers with
-    this law the noise is the sum."""
-    if len(laws) != 1:
-        raise ValueError("no counts of one law")
-    sums = SummedNoise.read(laws.pop())
-    if isinstance(sums.noise, LaplaceNoise):
-        return sums.noise.scale, None, sums.terms
-    return None, sums.noise.variance, sums.terms
-
-
-def read_own_law(laws: set[str]) -> tuple[int | None, Fraction | None]:
-    """The same of counts that are no sums."""
-    laplace, gaussian, terms = read_law(laws)
-    if terms != 1:
+def _read_column(rows: list[list[str]], facts: Facts, name: str, *, at: int) -> Counts:
+    """The counts of one column, a row for each cell; `at`: where a row has the first value of the cell, or the reason for none.
+    The cells of a column of listed values are numbered from 0."""
+    known = facts.columns[name]
+    without = [row for row in rows if row[at].startswith(MISSING)]
+    valued = rows[: len(rows) - len(without)]
+    if known.grid is not None:
+        grid, (first, last) = known.grid, _read_ends(known, known.grid, [row[at : at + 2] for row in valued])
+    elif [row[at] for row in valued] == list(known.values):
+        grid = Grid.declare((0, max(len(known.values) - 1, 1)), 1)
+        first = last = np.arange(len(valued), dtype=np.int64)
+    else:
+        raise ValueError("other values than those of the card")
+    noise = _read_noise(rows)
+    if noise.terms != 1:
         raise ValueError("counts of single columns are no sums")
-    return laplace, gaussian
+    count, missing = (np.array([int(row[4]) for row in part], dtype=np.int64) for part in (valued, without))
+    return Counts(
+        grid, facts.rows_in, first, last, count, noise, tuple(row[at].removeprefix(MISSING) for row in without), missing
+    )
 
 
-def read_ends(known: ColumnFacts, grid: Grid, ends: Sequence[Sequence[str]]) -> tuple[IntArray, IntArray]:
+def _read_noise(rows: list[list[str]]) -> SummedNoise:
+    """The noise of these counts, which have all the same."""
+    [noise] = {row[5] for row in rows}
+    return SummedNoise.read(noise)
+
+
+def _read_ends(known: ColumnFacts, grid: Grid, ends: Sequence[Sequence[str]]) -> tuple[IntArray, IntArray]:
     """The first and the last number of each cell, in grid units: together they are the domain."""
     first, last = (np.array(grid.units_of([known.number_text(pair[end]) for pair in ends]), dtype=np.int64) for end in (0, 1))
     if first[0] != 0 or last[-1] != grid.width or (first[1:] != last[:-1] + 1).any():
@@ -310,12 +296,12 @@ def read_ends(known: ColumnFacts, grid: Grid, ends: Sequence[Sequence[str]]) -> 
 
 
 def refuse_counts(file: Path) -> InvalidArgument:
-    """That a file is of another release, or has been changed."""
+    """The error that a file is of another release, or was changed."""
     return InvalidArgument("these are not the noisy counts of this release.", where=str(file), remedy="Take all files of it.")
 
 
-# What the noisy counts of a whole table answer: of single columns as `counts` has it, and of two
-# columns by the groups of both.
+# What the noisy counts of a whole table answer: of single columns as above, and of two columns by
+# the groups of both.
 #
 # Counts of different tables do not quite add up to each other, as their noise differs: each answer
 # is from one table. Where columns were counted together, the counts of a pair are sums over the
@@ -329,13 +315,13 @@ PAIRS_HEADER = ["one", "group_of_one", "other", "group_of_other", "count", "nois
 
 @dataclass(frozen=True)
 class Group:
-    """Cells of a column that are one in the tables of pairs: what is in it, in words. `first` and `last`: its numbers in grid
-    units, None where it has none; `reasons`: whether it has records without a value."""
+    """Cells of a column that are one in the tables of pairs. `first` and `last`: its numbers in grid units, None where it has
+    none; `has_missing`: whether it has records without a value."""
 
-    words: str
+    label: str
     first: int | None = None
     last: int | None = None
-    reasons: bool = False
+    has_missing: bool = False
 
 
 @dataclass(frozen=True)
@@ -349,7 +335,7 @@ class GroupCount:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """The table of two columns, with noise of one law on each count."""
+    """The table of two columns, with noise of one law on each count: `counts`, groups of the first by groups of the other."""
 
     one: str
     other: str
@@ -363,8 +349,8 @@ class Pair:
     def cells(self, *, level: float = 0.95) -> tuple[GroupCount, ...]:
         """Every count, with its interval."""
         return tuple(
-            GroupCount(one.words, other.words, self.law.interval_of(int(self.counts[i, j]), self.records, level))
-            for i, one in enumerate(self.groups_of_one)
+            GroupCount(group.label, other.label, self.law.interval_of(int(self.counts[i, j]), self.records, level))
+            for i, group in enumerate(self.groups_of_one)
             for j, other in enumerate(self.groups_of_other)
         )
 
@@ -374,19 +360,20 @@ class Pair:
         is, and the middle can be far off. Then intervals are as wide as groups are."""
         if self.grid_of_other is None:
             raise NoHonestAnswer(ANALYST("decline.no_numbers"), where=self.other)
-        valued = [place for place, group in enumerate(self.groups_of_other) if group.first is not None and not group.reasons]
-        if len(valued) + sum(group.first is None for group in self.groups_of_other) != len(self.groups_of_other):
+        valued = [column for column, group in enumerate(self.groups_of_other) if group.first is not None]
+        if any(self.groups_of_other[column].has_missing for column in valued):
             raise NoHonestAnswer(ANALYST("decline.mixed"), where=self.other)
         first, last = (
-            np.array([getattr(self.groups_of_other[place], end) for place in valued], dtype=np.int64) for end in ("first", "last")
+            np.array([getattr(self.groups_of_other[column], end) for column in valued], dtype=np.int64)
+            for end in ("first", "last")
         )
         means = {
-            group.words: self.law.over(self.grid_of_other, first, last, self.counts[row, valued]).mean_of_values(level)
+            group.label: self.law.over(self.grid_of_other, first, last, self.counts[row, valued]).mean_of_values(level)
             for row, group in enumerate(self.groups_of_one)
         }
         if (first == last).all():
             return means
-        return {words: replace(mean, estimate=math.nan, words=ANALYST("counts.group_mean")) for words, mean in means.items()}
+        return {label: replace(mean, estimate=math.nan, basis=ANALYST("counts.group_mean")) for label, mean in means.items()}
 
 
 def read_cells(folder: Path, facts: Facts) -> tuple[dict[str, Counts], dict[tuple[str, str], Pair]]:
@@ -395,55 +382,35 @@ def read_cells(folder: Path, facts: Facts) -> tuple[dict[str, Counts], dict[tupl
         return {}, {}
     cells, pairs = _read(folder / COUNTS, CELLS_HEADER), _read(folder / PAIRS, PAIRS_HEADER)
     try:
-        counts = dict(_read_paired_columns(cells, facts))
-        groups = {name: tuple(_read_groups([row for row in cells if row[0] == name], counts[name])) for name in counts}
+        rows = {name: [row for row in cells if row[0] == name] for name in facts.synthetic}
+        counts = {name: _read_column(rows[name], facts, name, at=1) for name in rows}
+        groups = {name: tuple(_read_groups(rows[name], counts[name])) for name in rows}
         return counts, dict(_read_pairs(pairs, counts, groups, facts))
     except (ValueError, IndexError, KeyError, ZeroDivisionError):
         raise refuse_counts(folder / COUNTS) from None
 
 
 def _read(file: Path, header: list[str]) -> list[list[str]]:
-    found, rows = read_rows(file)
-    if found != header:
+    read, rows = read_rows(file)
+    if read != header:
         raise refuse_counts(file)
     return rows
 
 
-def _read_paired_columns(rows: list[list[str]], facts: Facts) -> Iterator[tuple[str, Counts]]:
-    for name in facts.synthetic:
-        known = facts.columns[name]
-        mine = [row for row in rows if row[0] == name]
-        without = [row for row in mine if row[1].startswith(MISSING)]
-        valued = mine[: len(mine) - len(without)]
-        grid = known.grid if known.grid is not None else Grid.declare((0, max(len(known.values) - 1, 1)), 1)
-        if known.grid is None:
-            if [row[1] for row in valued] != list(known.values):
-                raise ValueError("other values than those of the card")
-            first = last = np.arange(len(valued), dtype=np.int64)
-        else:
-            first, last = read_ends(known, grid, [row[1:3] for row in valued])
-        count, missing = (np.array([int(row[4]) for row in part], dtype=np.int64) for part in (valued, without))
-        reasons = tuple(row[1].removeprefix(MISSING) for row in without)
-        laplace, gaussian = read_own_law({row[5] for row in mine})
-        yield name, Counts(grid, facts.rows_in, first, last, count, laplace, gaussian, reasons, missing)
-
-
 def _read_groups(rows: list[list[str]], counts: Counts) -> Iterator[Group]:
     """The groups of a column: which of its cells each has."""
-    own = [int(row[3]) for row in rows]
-    for group in range(max(own) + 1):
-        places = [place for place, other in enumerate(own) if other == group]
-        inside = [place for place in places if place < len(counts.first)]
-        names = [rows[place][1] for place in places]
-        if not inside:
-            yield Group(", ".join(names))
+    group_of = [int(row[3]) for row in rows]
+    for group in range(max(group_of) + 1):
+        cells = [cell for cell, other in enumerate(group_of) if other == group]
+        valued = [cell for cell in cells if cell < len(counts.first)]
+        names = ", ".join(rows[cell][1] for cell in cells)
+        if not valued:
+            yield Group(names)
             continue
-        first, last = int(counts.first[inside[0]]), int(counts.last[inside[-1]])
-        is_range = inside[-1] - inside[0] + 1 == len(inside) == len(places) and rows[inside[0]][1] != rows[inside[-1]][2]
-        words = (
-            f"{rows[inside[0]][1]} to {rows[inside[-1]][2]}" if is_range and counts.count.size > len(inside) else ", ".join(names)
-        )
-        yield Group(words, first, last, len(inside) < len(places))
+        first, last = valued[0], valued[-1]
+        is_range = last - first + 1 == len(valued) == len(cells) < counts.count.size and rows[first][1] != rows[last][2]
+        label = f"{rows[first][1]} to {rows[last][2]}" if is_range else names
+        yield Group(label, int(counts.first[first]), int(counts.last[last]), len(valued) < len(cells))
 
 
 def _read_pairs(
@@ -452,15 +419,13 @@ def _read_pairs(
     tables: dict[tuple[str, str], list[list[str]]] = {}
     for row in rows:
         tables.setdefault((row[0], row[2]), []).append(row)
-    for (one, other), mine in tables.items():
-        shape = len(groups[one]), len(groups[other])
-        places = [(int(row[1]), int(row[3])) for row in mine]
-        if places != [(i, j) for i in range(shape[0]) for j in range(shape[1])]:
+    empty = np.zeros(0, dtype=np.int64)
+    for (first, second), cells in tables.items():
+        shape = len(groups[first]), len(groups[second])
+        if [(int(row[1]), int(row[3])) for row in cells] != list(np.ndindex(shape)):
             raise ValueError("a table of other groups")
-        table = np.array([int(row[4]) for row in mine], dtype=np.int64).reshape(shape)
-        laplace, gaussian, terms = read_law({row[5] for row in mine})
-        empty = np.zeros(0, dtype=np.int64)
-        law = Counts(Grid.declare((0, 1), 1), facts.rows_in, empty, empty, empty, laplace, gaussian, terms=terms)
-        grids = [counts[name].grid if facts.columns[name].grid is not None else None for name in (one, other)]
-        yield (one, other), Pair(one, other, groups[one], groups[other], table, law, grids[1], facts.rows_in)
-        yield (other, one), Pair(other, one, groups[other], groups[one], table.T, law, grids[0], facts.rows_in)
+        table = np.array([int(row[4]) for row in cells], dtype=np.int64).reshape(shape)
+        law = Counts(Grid.declare((0, 1), 1), facts.rows_in, empty, empty, empty, _read_noise(cells))
+        grids = [counts[name].grid if facts.columns[name].grid is not None else None for name in (first, second)]
+        yield (first, second), Pair(first, second, groups[first], groups[second], table, law, grids[1], facts.rows_in)
+        yield (second, first), Pair(second, first, groups[second], groups[first], table.T, law, grids[0], facts.rows_in)

@@ -35,9 +35,8 @@ class NoHonestAnswer(ReleasePipelineError):
 @dataclass(frozen=True)
 class ColumnFacts:
     """One released column. `grid` and `epsilon` (of one record) are None where it has no domain or no noise. `atoms`: values that
-    consistency did not move, as texts. `clock`: of dates and times, which the grid counts in whole units from the first
-    of the domain; `atoms` are in its words. `label` and `labels`: what it and its
-    entries are called, as the steward says."""
+    consistency did not move, as the card writes them. `clock`: of dates and times, which the grid counts in whole units from
+    the first of the domain. `label` and `labels`: what it and its entries are called, as the steward says."""
 
     name: str
     done: str
@@ -58,7 +57,7 @@ class ColumnFacts:
 
 @dataclass(frozen=True)
 class LevelFacts:
-    """A level of a table beside the rows: its number, its cells, and the law of the noise of each."""
+    """A level of a table next to the rows: its number, its cells, and the law of the noise of each."""
 
     number: int
     cells: int
@@ -76,7 +75,7 @@ class WeightFacts:
 
 @dataclass(frozen=True)
 class TableFacts:
-    """A table beside the rows. `sum`: the column that is added up in it, None where records are counted; `deep`: the column that
+    """A table next to the rows. `sum`: the column that is added up in it, None where records are counted; `deep`: the column that
     has several levels; `levels`: the coarsest first; `step`: a step of its noise; `weight`: what each record counts by, where
     that is not 1; `having`: the column that counted records have a value in; `lacking`: records without a value add nothing to
     the sum."""
@@ -107,7 +106,7 @@ class TableFacts:
 class Facts:
     """One release: its method and options, how many records went in and came out, and its columns. `on_grid`: every masked value
     is a point of its column's grid; where values were moved into their domain, they were rounded to it too.
-    `delta`: that of its epsilon, under zcdp. `tables`: those beside the rows. `total`: what the whole release loses of one
+    `delta`: that of its epsilon, under zcdp. `tables`: those next to the rows. `total`: what the whole release loses of one
     record, epsilon or, with a delta, rho; None where the card does not say. `is_swapped`: values changed
     places."""
 
@@ -177,16 +176,14 @@ class Facts:
 
     def masked_column(self, name: str) -> ColumnFacts:
         """The facts of a masked column; any other name is refused."""
-        check_name(name)
-        if name not in self.columns:
-            raise InvalidArgument("the release has no such column.", where=name, remedy=f"It has {', '.join(self.columns)}.")
+        column = find_column(self, name)
         if name not in self.masked:
             raise InvalidArgument(
                 "this column was not masked by the method: it has no noise to account for.",
                 where=name,
                 remedy=f"Columns with masked values: {', '.join(self.masked)}.",
             )
-        return self.columns[name]
+        return column
 
 
 def check_name(name: object) -> None:
@@ -215,7 +212,7 @@ def read_facts(card: Mapping[str, Any]) -> Facts:
             in_parts=bool(card["parts"]),
             columns={str(column["name"]): _read_column(column, persons) for column in card["columns"]},
             on_grid=method.get("grid") == ON,
-            delta=None if (delta := card["claim"].get("epsilon", {}).get("delta")) is None else str(delta),
+            delta=_read_text(card["claim"].get("epsilon", {}).get("delta")),
             tables=tuple(map(_read_table, card.get("tables", ()))),
             total=_read_total(card["claim"].get("epsilon", {}), persons),
             is_swapped=card.get("swap") is not None,
@@ -241,16 +238,25 @@ def _read_table(table: Mapping[str, Any]) -> TableFacts:
         LevelFacts(int(level["level"]), int(level["cells"]), CellNoise.read(str(level["noise"]).removesuffix(OF_SOME)))
         for level in table["levels"]
     )
-    added = None if table["sum"] is None else str(table["sum"])
-    deep = None if table["deep"] is None else str(table["deep"])
-    weight = _read_weight(table["weight"]) if table.get("weight") is not None else None
-    having = None if table.get("having") is None else str(table["having"])
-    lacking, by, step = table.get("lacking") is not None, tuple(map(str, table["by"])), Fraction(str(table["step"]))
-    return TableFacts(name, file, by, added, step, levels, deep, weight, having, lacking)
+    weight = table.get("weight")
+    return TableFacts(
+        name=name,
+        file=file,
+        by=tuple(map(str, table["by"])),
+        sum=_read_text(table["sum"]),
+        step=Fraction(str(table["step"])),
+        levels=levels,
+        deep=_read_text(table["deep"]),
+        weight=None
+        if weight is None
+        else WeightFacts(str(weight["column"]), Fraction(str(weight["least"])), Fraction(str(weight["largest"]))),
+        having=_read_text(table.get("having")),
+        lacking=table.get("lacking") is not None,
+    )
 
 
-def _read_weight(weight: Mapping[str, Any]) -> WeightFacts:
-    return WeightFacts(str(weight["column"]), Fraction(str(weight["least"])), Fraction(str(weight["largest"])))
+def _read_text(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
 def _read_column(column: Mapping[str, Any], persons: int) -> ColumnFacts:
@@ -276,7 +282,7 @@ def _read_column(column: Mapping[str, Any], persons: int) -> ColumnFacts:
         rho=rho,
         values=tuple(map(str, column.get("values", ()))) if column["done"] == SYNTHESISE else (),
         clock=clock,
-        label=None if column.get("label") is None else str(column["label"]),
+        label=_read_text(column.get("label")),
         labels=tuple((str(entry["value"]), str(entry["label"])) for entry in column.get("labels", ())),
     )
 
@@ -301,11 +307,11 @@ def label_column(facts: Facts, data: Mapping[str, npt.NDArray[Any]], name: str, 
             "the card says of no value of this column what it means.", where=name, remedy=f"Take it as it is: data['{name}']."
         )
     entries = [entry_of(cell) for cell in data[name].tolist()]
-    told = [""] * len(entries)
+    missing = [""] * len(entries)
     if reasons and f"{name}_missing" in data:
-        told = [entry_of(cell) for cell in data[f"{name}_missing"].tolist()]
-    found = [labels.get(entry, entry) if entry else reason or None for entry, reason in zip(entries, told, strict=True)]
-    return np.array(found, dtype=np.object_)
+        missing = [entry_of(cell) for cell in data[f"{name}_missing"].tolist()]
+    labelled = [labels.get(entry, entry) if entry else reason or None for entry, reason in zip(entries, missing, strict=True)]
+    return np.array(labelled, dtype=np.object_)
 
 
 def entry_of(cell: Any) -> str:

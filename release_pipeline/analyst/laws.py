@@ -1,9 +1,9 @@
-"""The law of a column's noise, as far as public facts tell it, and what they bound of it where the scales are confidential.
+"""The law of a column's noise, as far as public facts have it, and what they bound of it where the scales are confidential.
 
 Symbols: W, the domain in grid steps; c_j, the size of cluster j; p, how many there are; t_j, the noise scale of its sum; Z_j, a
 discrete Laplace number of that scale. Where the method's rule is public, t = ceil(W/eps) for all j, and so is the law. Other
 scales depend on the data and are confidential, but bounded, whatever the data (`reach_of`). What is known of a method is the
-catalogue's: one that it does not have, of a later version, is declined in words.
+catalogue's: one that it does not have, of a later version, is declined.
 """
 
 from __future__ import annotations
@@ -43,22 +43,15 @@ class Law:
     no noise   the values are exact means of clusters
     none       nothing that public facts bound
 
-    `scale` t and the `sizes` of clusters (smallest, largest) are None where the law is not known: `words` says why.
+    `scale` t, in grid steps, and the `sizes` of clusters (smallest, largest) are None where the law is not known: the
+    `description` says why.
     """
 
     column: str
     kind: Kind
-    words: str
+    description: str
     scale: int | None = None
     sizes: tuple[int, int] | None = None
-    step: Fraction | None = None
-
-    @property
-    def standard_deviation(self) -> float:
-        """Of the noise as drawn on the sum of one cluster (of one record where each has its own), in the column's own unit."""
-        if self.scale is None or self.step is None:
-            raise NoHonestAnswer(self.words, where=self.column)
-        return math.sqrt(variance_of(self.scale)) * float(self.step)
 
 
 @dataclass(frozen=True)
@@ -121,31 +114,27 @@ def decline_release(facts: Facts) -> str:
 
 
 def law_of(facts: Facts, name: str) -> Law:
-    """What public facts tell of the noise of a masked column."""
+    """What public facts say of the noise of a masked column."""
     column = facts.masked_column(name)
-    if not decline_method(facts) and facts.spec.family == "by-value":
+    family = "" if decline_method(facts) else facts.spec.family
+    if family == "by-value":
         return Law(name, "counts", KIT("law.of_counts"))
-    if not decline_method(facts) and facts.spec.family == "whole-table":
+    if family == "whole-table":
         return Law(name, "counts", KIT("law.of_synthetic"))
     why = decline_release(facts)
     if why:
         return Law(name, "none", KIT("law.none", why=why))
     if not facts.spec.is_noisy:
-        return Law(
-            name,
-            "no noise",
-            KIT("law.no_noise")
-            if column.clock is None
-            else KIT("law.no_noise_whole", unit=KIT.read_section("unit")[column.clock.unit]),
-        )
+        if column.clock is None:
+            return Law(name, "no noise", KIT("law.no_noise"))
+        return Law(name, "no noise", KIT("law.no_noise_whole", unit=KIT.read_section("unit")[column.clock.unit]))
     grid, _ = declared(column)
     if not facts.rule.is_public:
         try:
             reach = reach_of(facts, name)
         except NoHonestAnswer as error:
             return Law(name, "none", KIT("law.none", why=error.what))
-        words = _describe_bound(facts, column, reach, float(grid.step))
-        return Law(name, "bound", _describe_mean(facts, column, words), step=grid.step)
+        return Law(name, "bound", _describe_mean(facts, column, _describe_bound(facts, column, reach, float(grid.step))))
     scale = common_scale(facts, column)
     sizes = (int(facts.sizes.min()), int(facts.sizes.max()))
     law = _describe_law(facts, column, scale, sizes, float(grid.step))
@@ -153,9 +142,9 @@ def law_of(facts: Facts, name: str) -> Law:
     after += [KIT("law.ends")] if facts.clamped else []
     after += [KIT("law.rounded")] if was_rounded(facts) else []
     if not after:
-        return Law(name, "exact", KIT("law.exact", law=law), scale, sizes, grid.step)
-    words = KIT("law.drawn", law=law, steps=KIT("law.and").join(after))
-    return Law(name, "drawn", _describe_mean(facts, column, words), scale, sizes, grid.step)
+        return Law(name, "exact", KIT("law.exact", law=law), scale, sizes)
+    law = KIT("law.drawn", law=law, steps=KIT("law.and").join(after))
+    return Law(name, "drawn", _describe_mean(facts, column, law), scale, sizes)
 
 
 def was_rounded(facts: Facts) -> bool:
@@ -187,11 +176,12 @@ def explain_kit(facts: Facts) -> Iterator[str]:
         yield KIT("kit.tables", names=join_names(table.name for table in facts.tables))
     if weighted := [table.name for table in facts.tables if table.weight is not None]:
         yield KIT("kit.weighted_tables", names=join_names(weighted))
-    if not decline_method(facts) and facts.spec.family == "by-value":
+    family = "" if decline_method(facts) else facts.spec.family
+    if family == "by-value":
         yield KIT("kit.counts_in_parts") if facts.in_parts else KIT("kit.counts")
         yield KIT("kit.no_slopes", why=decline_slope(facts))
         return
-    if not decline_method(facts) and facts.spec.family == "whole-table":
+    if family == "whole-table":
         yield KIT("kit.synthetic")
         yield KIT("kit.rerun")
         yield KIT("kit.no_slopes", why=decline_slope(facts))
@@ -203,9 +193,7 @@ def explain_kit(facts: Facts) -> Iterator[str]:
         return
     if not facts.spec.is_noisy:
         yield KIT("kit.exact")
-        yield KIT("kit.no_slopes", why=decline_slope(facts))
-        return
-    if not facts.rule.is_public or (facts.clamped and facts.consistency != "none"):
+    elif not facts.rule.is_public or (facts.clamped and facts.consistency != "none"):
         yield KIT("kit.mean_by_bound")
     elif not facts.clamped:
         yield KIT("kit.mean_by_law")
@@ -434,8 +422,8 @@ def quantile_of_gaussian(variance: Fraction, draws: int, level: float) -> int:
         return math.ceil(NormalDist().inv_cdf((1 + level) / 2) * deviation)
     places = 1 << math.ceil(math.log2(24 * deviation + 64))
     number = np.fft.fftfreq(places, 1 / places)
-    one = np.exp(-(number**2) / (2 * square))
-    law = np.fft.irfft(np.fft.rfft(one / one.sum()) ** draws, places)
+    density = np.exp(-(number**2) / (2 * square))
+    law = np.fft.irfft(np.fft.rfft(density / density.sum()) ** draws, places)
     inside = law[0] + np.concatenate([[0.0], 2 * np.cumsum(law[1 : places // 2])])
     return int(np.searchsorted(inside, level - 1e-12))
 

@@ -31,9 +31,9 @@ from release_pipeline.analyst.laws import (
     overshoot_of,
     quantile_of_sum,
     reach_of,
+    variance_of,
     was_rounded,
 )
-from release_pipeline.analyst.laws import variance_of as variance
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.mechanisms.basis.dates import DATE, Clock
 from release_pipeline.mechanisms.basis.grid import FloatArray, Grid
@@ -46,14 +46,15 @@ IntervalKind: TypeAlias = Literal["law", "bound", "exact", "rerun"]
 class Interval:
     """An estimate (NaN where there is none) with an interval. `kind`: `law` where the noise's own law gives it, so that it covers
     the truth in a share `level` of releases; `bound` where it covers it in that share or more, whatever the confidential data;
-    `exact` without noise; `rerun` where running the method again on released rows gives it, which is measured and not proved."""
+    `exact` without noise; `rerun` where running the method again on released rows gives it, which is measured and not proved.
+    `basis`: where it comes from, in a sentence."""
 
     estimate: float
     low: float
     high: float
     level: float
     kind: IntervalKind
-    words: str
+    basis: str
 
     @property
     def width(self) -> float:
@@ -70,7 +71,7 @@ class Moments:
     high: date
     level: float
     kind: IntervalKind
-    words: str
+    basis: str
 
     @property
     def width(self) -> timedelta:
@@ -84,7 +85,7 @@ def tell_moments(interval: Interval, clock: Clock) -> Moments:
     low, high = (interval.estimate,) * 2 if is_exact else (math.floor(interval.low), math.ceil(interval.high))
     moments = [clock.moment(end) for end in (interval.estimate, low, high)]
     estimate, first, last = (moment.date() for moment in moments) if clock.type == DATE else moments
-    return Moments(estimate, first, last, interval.level, interval.kind, interval.words)
+    return Moments(estimate, first, last, interval.level, interval.kind, interval.basis)
 
 
 def estimate_mean(facts: Facts, name: str, values: FloatArray, level: float) -> Interval:
@@ -97,7 +98,7 @@ def estimate_mean(facts: Facts, name: str, values: FloatArray, level: float) -> 
     Moved back into the domain, without restored order: the tail of Z has no memory, so however the sum S of a cluster lies in
     [0, cW], S + Z given that it is at or below 0 is minus a geometric number of mean g, and likewise at or above cW. Putting -g
     and cW + g in place of 0 and cW gives E[S + Z | what was released]: its mean is S exactly, and its variance that of Z less
-    the geometric one times the probability of an end. The number of clusters at an end is told by the released values.
+    the geometric one times the probability of an end. The released values show how many clusters are at an end.
 
     Otherwise clamping and order are bounded together: centroids are isotone and lie in the domain, so neither step makes
     sum_j c_j |y_j - x_j| larger, and the mean is off by at most (sum_j |Z_j| + bias)/n.
@@ -120,12 +121,11 @@ def estimate_mean(facts: Facts, name: str, values: FloatArray, level: float) -> 
     _check_rows(facts, name, values)
     centre = float(np.mean(values))
     if not facts.spec.is_noisy and column.clock is not None:
-        words = f"The means of clusters are exact, and each was moved to the nearest {column.clock.unit}."
-        return Interval(centre, centre - 0.5, centre + 0.5, level, "bound", words)
+        basis = f"The means of clusters are exact, and each was moved to the nearest {column.clock.unit}."
+        return Interval(centre, centre - 0.5, centre + 0.5, level, "bound", basis)
     if not facts.spec.is_noisy:
-        return Interval(
-            centre, centre, centre, level, "exact", "The means of clusters are exact, so that their mean is that of all."
-        )
+        basis = "The means of clusters are exact, so that their mean is that of all."
+        return Interval(centre, centre, centre, level, "exact", basis)
     grid, _ = declared(column)
     return _cut(_estimate_uncut(facts, name, values, level), grid)
 
@@ -163,60 +163,54 @@ def _cut(interval: Interval, grid: Grid) -> Interval:
     """The part of the interval that lies in the domain; its nearest point where none does."""
     lo, hi = float(grid.lo), float(grid.hi)
     estimate, low, high = (min(max(end, lo), hi) for end in (interval.estimate, interval.low, interval.high))
-    words = interval.words
+    basis = interval.basis
     if interval.low > hi or interval.high < lo:
-        words += f" All of it lies beyond the domain, as in at most {1 - interval.level:.2g} of all releases: moved to its end."
+        basis += f" All of it lies beyond the domain, as in at most {1 - interval.level:.2g} of all releases: moved to its end."
     elif (low, high) != (interval.low, interval.high):
-        words += " Cut where the domain ends: no mean lies beyond."
-    return Interval(estimate, low, high, interval.level, interval.kind, words)
+        basis += " Cut where the domain ends: no mean lies beyond."
+    return Interval(estimate, low, high, interval.level, interval.kind, basis)
 
 
 def _estimate_uncut(facts: Facts, name: str, values: FloatArray, level: float) -> Interval:
-    centre = float(np.mean(values))
-    grid, _ = declared(facts.masked_column(name))
-    step = float(grid.step)
     reach = reach_of(facts, name)
     if not facts.clamped:
         half = _half_width(reach, level)
-        kind: Literal["law", "bound"] = "law" if reach.exact else "bound"
-        return _around(centre, half * step / facts.rows_in, level, kind, float(grid.hi - grid.lo), name)
+        return _around(facts, name, values, half, level, "law" if reach.exact else "bound")
     if facts.rule.is_public and facts.consistency == "none":
         return _undo_ends(facts, name, values, level)
-    half = _sum_of_magnitudes(reach, level) + reach.bias + _rounding(facts) * facts.rows_in
-    return _around(centre, half * step / facts.rows_in, level, "bound", float(grid.hi - grid.lo), name)
+    if reach.scale is not None:
+        magnitudes = bound_equal_magnitudes(reach.scale, reach.draws, level)
+    else:
+        magnitudes = bound_magnitudes(reach.total, reach.root, reach.draws, level)
+    return _around(facts, name, values, magnitudes + reach.bias + _rounding(facts), level, "bound")
 
 
 def _half_width(reach: Reach, level: float) -> float:
-    """Of the interval for a column's total, in grid steps."""
+    """Half the width of the interval for a column's total, in grid steps."""
     if reach.scale is not None:  # scales below it give sums nearer to 0, since all of them are symmetric and unimodal (Bir48)
         return quantile_of_sum(reach.scale, reach.draws, level)
     return bound_sum(reach.root, reach.draws, level) + reach.bias
 
 
-def _sum_of_magnitudes(reach: Reach, level: float) -> float:
-    if reach.scale is not None:
-        return bound_equal_magnitudes(reach.scale, reach.draws, level)
-    return bound_magnitudes(reach.total, reach.root, reach.draws, level)
-
-
 def _rounding(facts: Facts) -> float:
-    """How far rounding can have moved the mean, in grid steps."""
-    return 0.5 if was_rounded(facts) else 0.0
+    """How far rounding can have moved a column's total, in grid steps."""
+    return 0.5 * facts.rows_in if was_rounded(facts) else 0.0
 
 
-def _around(centre: float, half: float, level: float, kind: Literal["law", "bound"], domain: float, name: str) -> Interval:
-    if kind == "bound" and half >= domain:
+def _around(facts: Facts, name: str, values: FloatArray, off: float, level: float, kind: Literal["law", "bound"]) -> Interval:
+    """The mean of the released values, and an interval for that of all records, whose total is at most `off` grid steps off."""
+    grid, _ = declared(facts.masked_column(name))
+    centre, half, domain = float(np.mean(values)), off * float(grid.step) / facts.rows_in, float(grid.hi - grid.lo)
+    if kind == "law":
+        return Interval(centre, centre - half, centre + half, level, kind, "From the exact law of the noise.")
+    if half >= domain:
         raise NoHonestAnswer(
             "no mean: the worst-case bound is wider than the declared domain, and would say nothing.",
             where=name,
             remedy="Ask for a release with clamp: no, or a larger epsilon or k.",
         )
-    words = (
-        "From the exact law of the noise."
-        if kind == "law"
-        else f"From a worst-case bound: the half-width is {half / domain:.1%} of the domain, whatever the confidential data are."
-    )
-    return Interval(centre, centre - half, centre + half, level, kind, words)
+    basis = f"From a worst-case bound: the half-width is {half / domain:.1%} of the domain, whatever the confidential data are."
+    return Interval(centre, centre - half, centre + half, level, kind, basis)
 
 
 def _undo_ends(facts: Facts, name: str, values: FloatArray, level: float) -> Interval:
@@ -233,10 +227,10 @@ def _undo_ends(facts: Facts, name: str, values: FloatArray, level: float) -> Int
     low = int(np.count_nonzero(values <= float(grid.lo))) // k  # clusters: none has fewer than k records, and one has more
     high = int(np.count_nonzero(values >= float(grid.hi))) // k
     moved = (high - low) * mean * float(grid.step) / facts.rows_in
-    deviation = math.sqrt(max(facts.draws * variance(t) - (low + high) * spread, 0.0))
+    deviation = math.sqrt(max(facts.draws * variance_of(t) - (low + high) * spread, 0.0))
     # one record that moves from end to end moves the total by 2 (g + 1/2) at the least: half of it, where all lie there
     lattice = (mean + 0.5) * min((low + high) / facts.draws, 1.0)
-    half = NormalDist().inv_cdf((1 + level) / 2) * deviation + lattice + _rounding(facts) * facts.rows_in
+    half = NormalDist().inv_cdf((1 + level) / 2) * deviation + lattice + _rounding(facts)
     centre, reach = float(np.mean(values)) + moved, half * float(grid.step) / facts.rows_in
-    words = "From the law of the noise, whose sum is taken as normal; what lies at the ends was put where it lay on average."
-    return Interval(centre, centre - reach, centre + reach, level, "law", words)
+    basis = "From the law of the noise, whose sum is taken as normal; what lies at the ends was put where it lay on average."
+    return Interval(centre, centre - reach, centre + reach, level, "law", basis)

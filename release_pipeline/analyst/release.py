@@ -1,4 +1,4 @@
-"""A release as an analyst holds it: the facts of its card and its columns as arrays; and one made of data of her own."""
+"""A release as an analyst holds it: the facts of its card and its columns as arrays."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 @dataclass(frozen=True, eq=False)
 class Release:
     """The card's facts and the released columns. `counts`: the noisy counts of columns that were counted by value;
-    `tables`: those beside the rows, by name; `pairs`: the noisy counts of two columns, where rows are synthetic."""
+    `tables`: those next to the rows, by name; `pairs`: the noisy counts of two columns, where rows are synthetic."""
 
     facts: Facts
     data: Arrays
@@ -60,7 +60,7 @@ class Release:
         return f"<Release of {self.facts.rows_out:,} records by {self.facts.method}: {', '.join(self.data)}>"
 
     def noise_of(self, column: str) -> Law:
-        """What public facts tell of the noise of a column."""
+        """What public facts say of the noise of a column."""
         return law_of(self.facts, column)
 
     def mean(self, column: str, *, weights: str | None = None, level: float = 0.95) -> Any:
@@ -74,8 +74,8 @@ class Release:
             return state_mean(self.facts, column, read_numbers(self.data, column), level)
         self.facts.masked_column(column)
         if self.counts or counts_by_value(self.facts):
-            return self._tell(column, find_counts(self.counts, self.facts, column).mean(level))
-        return self._tell(column, estimate_mean(self.facts, column, self._numbers(column), level))
+            return self._as_moments(column, find_counts(self.counts, self.facts, column).mean(level))
+        return self._as_moments(column, estimate_mean(self.facts, column, self._numbers(column), level))
 
     def share(self, column: str, low: Any, high: Any, *, level: float = 0.95) -> Interval:
         """The share of all records of the confidential table from `low` to `high` in a column that was counted by value; or
@@ -96,7 +96,7 @@ class Release:
         """The least value that so large a share of all records of the confidential table do not exceed, in a column that was
         counted by value; or `NoHonestAnswer`. An `Interval`, of a column of dates or times `Moments`."""
         check_name(column)
-        return self._tell(column, find_counts(self.counts, self.facts, column).quantile(share, level))
+        return self._as_moments(column, find_counts(self.counts, self.facts, column).quantile(share, level))
 
     def label(self, column: str) -> str | None:
         """What a column has, in the steward's words; None where the card does not say."""
@@ -120,16 +120,16 @@ class Release:
             raise NoHonestAnswer(ANALYST("decline.no_list"), where=column)
         if str(value) not in values:
             raise InvalidArgument("no record can have this value.", where=column, remedy=f"Values: {', '.join(values)}.")
-        place = values.index(str(value))
-        return self.counts[column].share(place, place, level)
+        number = values.index(str(value))
+        return self.counts[column].share(number, number, level)
 
-    def pair(self, one: str, other: str) -> Pair:
+    def pair(self, column: str, other: str) -> Pair:
         """The noisy counts of two columns together, by groups of both; or `NoHonestAnswer`."""
-        for name in (one, other):
+        for name in (column, other):
             check_name(name)
-        if (one, other) not in self.pairs:
-            raise NoHonestAnswer(ANALYST("decline.no_pair"), where=f"{one}, {other}")
-        return self.pairs[one, other]
+        if (column, other) not in self.pairs:
+            raise NoHonestAnswer(ANALYST("decline.no_pair"), where=f"{column}, {other}")
+        return self.pairs[column, other]
 
     def rerun(
         self, *, times: int = USUAL_TIMES, seed: int | None = None, progress: Callable[[str], None] = lambda _: None
@@ -140,7 +140,7 @@ class Release:
         return rerun(self.facts, self.data, self.counts, self.pairs, times=times, seed=seed, progress=progress)
 
     def table(self, name: str) -> Table:
-        """A table beside the rows, which answers counts, shares, sums and means by group."""
+        """A table next to the rows, which answers counts, shares, sums and means by group."""
         return find_table(self.tables, self.facts, name)
 
     def explain(self) -> tuple[str, ...]:
@@ -166,10 +166,12 @@ class Release:
     def _numbers(self, name: str) -> npt.NDArray[np.float64]:
         if name not in self.data:
             raise InvalidArgument("the data have no such column.", where=name)
-        return _as_numbers(self.facts.columns[name], self.data[name]).astype(np.float64)
+        column, values = self.facts.columns[name], self.data[name]
+        numbers = values if column.clock is None else count_moments(values, column.clock, name)
+        return as_numbers(numbers, name=name).astype(np.float64)
 
-    def _tell(self, column: str, interval: Interval) -> Interval | Moments:
-        """An answer in the words of its column."""
+    def _as_moments(self, column: str, interval: Interval) -> Interval | Moments:
+        """The interval; of a column of dates or times as such."""
         clock = self.facts.columns[column].clock
         return interval if clock is None else tell_moments(interval, clock)
 
@@ -205,15 +207,9 @@ def count_moments(values: object, clock: Clock, name: str) -> npt.NDArray[np.flo
         ) from None
 
 
-def _as_numbers(column: ColumnFacts, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A masked column as finite numbers."""
-    numbers = values if column.clock is None else count_moments(values, column.clock, column.name)
-    return as_numbers(numbers, name=column.name)
-
-
 def read_release(folder: str | Path, *, data: Mapping[str, npt.ArrayLike] | None = None) -> Release:
-    """The package in `folder` (or whose privacy card that is): its card, and its data.csv, or the files of
-    CSV that a large table lies in. A retracted one is refused.
+    """The package in `folder`, which may also name its privacy card: the card, and the rows of data.csv, or of the several files
+    of a large table. A retracted package is refused.
 
     For a package with Parquet alone pass the columns yourself, as `data`: a mapping from names to arrays (a pandas or Polars
     table is one). Numbers become floats with NaN for blank cells; all else stays text.
@@ -224,7 +220,7 @@ def read_release(folder: str | Path, *, data: Mapping[str, npt.ArrayLike] | None
     home = Path(folder)
     home = home.parent if home.name == CARD and not home.is_dir() else home
     card = home / CARD
-    _check_standing(home)
+    _refuse_retracted(home)
     try:
         facts = read_facts(json.loads(card.read_text(encoding="utf-8")))
     except (FileNotFoundError, NotADirectoryError):
@@ -249,11 +245,11 @@ def read_release(folder: str | Path, *, data: Mapping[str, npt.ArrayLike] | None
     return Release(facts, {name: columns[name] for name in facts.columns}, counts=counts, tables=tables, pairs=pairs)
 
 
-def _check_standing(home: Path) -> None:
-    """Whether the package was retracted: its files say so, and its data are gone, or should be."""
-    signed, words = home / f"{RETRACTED}.json", home / f"{RETRACTED}.md"
+def _refuse_retracted(home: Path) -> None:
+    """Refuse a package that was retracted: its files say so, and its data are gone, or should be."""
+    signed, notice = home / f"{RETRACTED}.json", home / f"{RETRACTED}.md"
     try:
-        if not signed.exists() and not words.exists():
+        if not signed.exists() and not notice.exists():
             return
         statement = json.loads(signed.read_text(encoding="utf-8"))["statement"]
         date = re.match(r"\d{4}-\d\d-\d\d", statement["at"])
@@ -261,7 +257,7 @@ def _check_standing(home: Path) -> None:
         date = None
     when = f" on {date[0]}" if date else ""
     raise WrongUsage(
-        f"this release was retracted{when}.", where=str(home), remedy=f"See {words.name}. Do not use copies of its data."
+        f"this release was retracted{when}.", where=str(home), remedy=f"See {notice.name}. Do not use copies of its data."
     )
 
 
@@ -306,12 +302,12 @@ def _find_rows(home: Path) -> list[Path]:
 
 def _read_rows(files: Sequence[Path], facts: Facts) -> dict[str, npt.NDArray[Any]]:
     """The columns of these files, one after the other; refused where they are not as many as the card says."""
-    read = [_read_csv(file, facts) for file in files]
-    rows = {name: np.concatenate([one[name] for one in read]) for name in facts.columns}
-    found = len(next(iter(rows.values()), ()))
-    if len(files) > 1 and found != facts.rows_out:
+    parts = [_read_csv(file, facts) for file in files]
+    rows = {name: np.concatenate([part[name] for part in parts]) for name in facts.columns}
+    count = len(next(iter(rows.values()), ()))
+    if len(files) > 1 and count != facts.rows_out:
         raise InvalidArgument(
-            f"there are {found:,} rows, and the card says {facts.rows_out:,}.",
+            f"there are {count:,} rows, and the card says {facts.rows_out:,}.",
             where=str(files[0].parent),
             remedy="Fetch the package again: `verify` says which file is not whole.",
         )
@@ -333,10 +329,9 @@ def _read_csv(file: Path, facts: Facts) -> dict[str, npt.NDArray[Any]]:
     if header != list(facts.columns) or any(len(row) != len(header) for row in rows):
         raise InvalidArgument("the columns are not those of the card.", where=str(file), remedy="Take both from one package.")
     read: dict[str, npt.NDArray[Any]] = {}
-    for place, (name, column) in enumerate(facts.columns.items()):
-        cells = [row[place] for row in rows]
+    for number, (name, column) in enumerate(facts.columns.items()):
         try:
-            read[name] = _read_cells(cells, column)
+            read[name] = _read_cells([row[number] for row in rows], column)
         except ValueError:
             what = "number" if column.clock is None else "date"
             raise InvalidArgument(f"a cell of this column is not a {what}.", where=name) from None

@@ -1,6 +1,6 @@
 """What means of synthetic rows are worth: the method is run again on the released table, as if that were the confidential one.
 
-All that it takes is public: rows, the counts beside them, the design that these and the card tell, and the code. So a released
+All that it takes is public: rows, their counts, the design that these and the card describe, and the code. So a released
 table can be measured again with fresh noise of the same laws, and synthesised again, as often as one likes, and nothing is lost
 by it. How far a figure moves from the released table to those that are made of it stands for how far it moved from the
 confidential table to the released one: estimate - bias +- t sd sqrt(1 + 1/R), with bias and sd those of R runs and t of R - 1
@@ -22,7 +22,8 @@ import math
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn, TypeAlias, cast
+from functools import partial
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -34,8 +35,7 @@ from release_pipeline.analyst.means import Interval, Moments, tell_moments
 from release_pipeline.errors import InvalidArgument, InvalidType, ReleasePipelineError
 from release_pipeline.mechanisms.basis.grid import FloatArray, IntArray
 from release_pipeline.mechanisms.by_value import usual_centre
-from release_pipeline.mechanisms.by_value.noise_laws import GaussianNoise, LaplaceNoise, Noise
-from release_pipeline.mechanisms.noise import SECRET_BYTES, Context, NoiseStream, noise_stream
+from release_pipeline.mechanisms.noise import SECRET_BYTES, noise_stream
 from release_pipeline.mechanisms.noise.unclaimed import make_random
 from release_pipeline.mechanisms.whole_table import Column, Design, TableBudget, make_design, measure_table, synthesise
 from release_pipeline.mechanisms.whole_table.design import NARROW, SummedNoise, choose_blocks, find_homes
@@ -72,12 +72,10 @@ Sums = Mapping[tuple[int, int | None], Groups]  # of a column, by another one or
 
 @dataclass(frozen=True, eq=False)
 class Rerun:
-    """The released table, and what came of it when its method was run on it again. Means are answered, by the rows; whatever else
-    rows say is declined. `design`: what was measured, as public facts have it, and `noise`: of the tables of pairs; `groups`: of
-    a column's cells in these; `released` and `again`: sums by column and group."""
+    """The released table, and what came of it when its method was run on it again: means, by the rows. `noise`: of the tables of
+    pairs; `groups`: of a column's cells in these; `released` and `again`: sums by column and group."""
 
     facts: Facts
-    design: Design
     noise: Mapping[Places, SummedNoise]
     groups: Mapping[str, tuple[Group, ...]]
     released: Sums
@@ -89,55 +87,41 @@ class Rerun:
     def mean(self, column: str, *, level: float = 0.95) -> Any:
         """The mean of a column in the confidential table, over all records that have a value: by the released rows. An
         `Interval`, of a column of dates or times `Moments`; so are those of `means`."""
-        place = self._place(column, level)
-        words = ANALYST("rerun.mean", times=len(self.again))
-        [found] = self._intervals(place, None, IN_CELLS, level, words)
-        if found is None:
+        basis = ANALYST("rerun.mean", times=len(self.again))
+        [interval] = self._list_intervals(self._find_masked(column, level), None, IN_CELLS, level, basis)
+        if interval is None:
             raise NoHonestAnswer(ANALYST("decline.nobody"), where=column)
-        return found
+        return interval
 
     def means(self, column: str, *, by: str, level: float = 0.95) -> dict[str, Any]:
         """The mean of a column in the confidential table by each value of another, of the records that have one in both: by the
         released rows. Values that too few records have, or that were counted together with others, are left out: no interval
         held for them; `NoHonestAnswer` where none is left."""
-        place = self._place(column, level)
-        other = self._place_of(by)
-        if place == other:
+        masked, other = self._find_masked(column, level), self._find_grouping(by)
+        if masked == other:
             raise InvalidArgument("a column has no means by itself.", where="by", remedy="Name another column.")
-        if (place, other) not in self.released:
+        if (masked, other) not in self.released:
             raise NoHonestAnswer(ANALYST("decline.many_values", most=NARROW + 1), where=by)
-        words = ANALYST("rerun.means", times=len(self.again), column=by)
-        found = self._intervals(place, other, IN_GROUPS, level, words)
-        alone = {group.first for group in self.groups[by] if not group.reasons and group.first == group.last}
-        spread = self.noise[min(place, other), max(place, other)].deviation * math.sqrt(len(self.groups[column]))
-        held = self.released[place, other].held
-        kept = {
+        basis = ANALYST("rerun.means", times=len(self.again), column=by)
+        intervals = self._list_intervals(masked, other, IN_GROUPS, level, basis)
+        alone = {group.first for group in self.groups[by] if not group.has_missing and group.first == group.last}
+        spread = self.noise[min(masked, other), max(masked, other)].deviation * math.sqrt(len(self.groups[column]))
+        held = self.released[masked, other].held
+        large_enough = {
             name: interval
-            for entry, (name, interval) in enumerate(zip(self._name_values(by), found, strict=True))
+            for entry, (name, interval) in enumerate(zip(self._name_values(by), intervals, strict=True))
             if interval is not None and entry in alone and held[entry] >= LEAST_HELD * spread
         }
-        if not kept:
+        if not large_enough:
             raise NoHonestAnswer(ANALYST("decline.small_groups"), where=by, remedy=ANALYST("advice.pair"))
-        return kept
+        return large_enough
 
-    def correlation(self, x: str, y: str) -> NoReturn:
-        """Declined, in words."""
-        raise NoHonestAnswer(ANALYST("decline.links"), where=f"{x}, {y}", remedy=ANALYST("advice.pair"))
-
-    def slope(self, y: str, on: Sequence[str]) -> NoReturn:
-        """Declined, in words."""
-        raise NoHonestAnswer(ANALYST("decline.links"), where=", ".join([y, *on]), remedy=ANALYST("advice.pair"))
-
-    def deviation(self, column: str) -> NoReturn:
-        """The standard deviation: declined, in words."""
-        raise NoHonestAnswer(ANALYST("decline.deviations"), where=column)
-
-    def _place(self, column: str, level: float) -> int:
+    def _find_masked(self, column: str, level: float) -> int:
         check_level(level)
         self.facts.masked_column(column)
         return design_names(self.facts).index(column)
 
-    def _place_of(self, by: str) -> int:
+    def _find_grouping(self, by: str) -> int:
         find_column(self.facts, by)
         if by not in self.facts.synthetic:
             raise InvalidArgument("this column has no values to group by.", where=by, remedy="Name a synthetic column.")
@@ -150,31 +134,24 @@ class Rerun:
         numbers = known.grid.restore(np.arange(known.grid.width + 1, dtype=np.float64)).tolist()
         return [f"{number:g}" if known.clock is None else known.clock.show(number) for number in numbers]
 
-    def _intervals(self, place: int, other: int | None, part: float, level: float, words: str) -> list[Interval | Moments | None]:
-        """Of each group; None of one that no row, or no row of one of the runs, is in."""
-        known = self.facts.columns[design_names(self.facts)[place]]
-        released = self.released[place, other]
-        again = np.array([sums[place, other].means for sums in self.again])
+    def _list_intervals(
+        self, column: int, by: int | None, part: float, level: float, basis: str
+    ) -> list[Interval | Moments | None]:
+        """The interval of each group; None where no row, or no row of one of the runs, is in it."""
+        known, released = self.facts.columns[design_names(self.facts)[column]], self.released[column, by]
+        if known.grid is None:
+            raise NoHonestAnswer(ANALYST("decline.no_numbers"), where=known.name)
+        again = np.array([sums[column, by].means for sums in self.again])
         times, bias = len(again), again.mean(axis=0) - released.means
         spread = np.sqrt(np.var(again, axis=0, ddof=1) * (1 + 1 / times) + bias**2)
         reach = RAISED * _student(times - 1, level) * spread + part * released.inside
-        centre = released.means - bias
-        found: list[Interval | Moments | None] = []
-        for middle, off in zip(centre.tolist(), reach.tolist(), strict=True):
-            found.append(
-                None if math.isnan(middle + off) else _interval(known, (middle, middle - off, middle + off), level, words)
-            )
-        return found
-
-
-def _interval(known: ColumnFacts, ends: tuple[float, float, float], level: float, words: str) -> Interval | Moments:
-    """Estimate and ends in the column's unit, moved into the domain, where the mean is."""
-    grid = known.grid
-    if grid is None:
-        raise NoHonestAnswer(ANALYST("decline.no_numbers"), where=known.name)
-    estimate, low, high = grid.restore(np.clip(np.array(ends), 0.0, float(grid.width))).tolist()
-    interval = Interval(estimate, low, high, level, "rerun", words)
-    return interval if known.clock is None else tell_moments(interval, known.clock)
+        ends = np.stack([released.means - bias + side * reach for side in (0, -1, 1)], axis=1)
+        intervals: list[Interval | Moments | None] = []
+        values = known.grid.restore(np.clip(ends, 0.0, float(known.grid.width)))  # in the domain, where the mean is
+        for estimate, low, high in values.tolist():
+            interval = None if math.isnan(estimate + high) else Interval(estimate, low, high, level, "rerun", basis)
+            intervals.append(interval if interval is None or known.clock is None else tell_moments(interval, known.clock))
+        return intervals
 
 
 def _student(degrees: int, level: float) -> float:
@@ -202,13 +179,14 @@ def rerun(
     again: list[Sums] = []
     for number in range(times):
         progress(f"running the method again: {number + 1} of {times}")
-        measured = measure_table(CountedArrays(entries.__getitem__), design, _streams(secret, number))
+        streams = partial(noise_stream, secret, "rerun", number)
+        measured = measure_table(CountedArrays(entries.__getitem__), design, streams)
         again.append(dict(add_up(synthesise(measured, make_random(secret, "rerun", number, "rows")), design)))
     parts = [
         _parts_of(counts[name], groups.get(name)) if facts.columns[name].grid is not None else None
         for name in design_names(facts)
     ]
-    return Rerun(facts, design, noise, groups, dict(add_up(entries, design, parts)), tuple(again))
+    return Rerun(facts, noise, groups, dict(add_up(entries, design, parts)), tuple(again))
 
 
 def _check(times: object, seed: object) -> None:
@@ -220,27 +198,20 @@ def _check(times: object, seed: object) -> None:
         raise InvalidType("the seed is a whole number.", where="seed", remedy="Leave it out for fresh noise each time.")
 
 
-def _streams(secret: bytes, number: int) -> Callable[..., NoiseStream]:
-    def stream(*purpose: Context) -> NoiseStream:
-        return noise_stream(secret, "rerun", number, *purpose)
-
-    return stream
-
-
 def design_names(facts: Facts) -> tuple[str, ...]:
     """The columns that were counted, as the design has them: in the order of their names."""
     return tuple(sorted(facts.synthetic))
 
 
 def find_noise(facts: Facts, pairs: Mapping[tuple[str, str], Pair]) -> dict[Places, SummedNoise]:
-    """The noise of the tables of pairs, as it stands beside their counts."""
-    places = {name: place for place, name in enumerate(design_names(facts))}
-    laws = {(places[one], places[other]): pair.law for (one, other), pair in pairs.items() if places[one] < places[other]}
-    return {both: SummedNoise(_law_of(law), law.terms) for both, law in sorted(laws.items())}
+    """The noise of the tables of pairs, as the file of their counts has it."""
+    numbers = {name: number for number, name in enumerate(design_names(facts))}
+    noise = {(numbers[first], numbers[second]): pair.law.noise for (first, second), pair in pairs.items()}
+    return {pair: noise[pair] for pair in sorted(noise) if pair[0] < pair[1]}
 
 
 def find_design(facts: Facts, counts: Mapping[str, Counts], pairs: Mapping[tuple[str, str], Pair]) -> Design:
-    """What was measured, and with how much noise: by the card, and by the laws that stand beside the counts. It is compared with
+    """What was measured, and with how much noise: by the card, and by the laws in the files of counts. It is compared with
     what this version of the package would measure under the card's claim; another version's is declined. Where no pair is a sum,
     pairs were counted one by one."""
     names = design_names(facts)
@@ -255,7 +226,7 @@ def find_design(facts: Facts, counts: Mapping[str, Counts], pairs: Mapping[tuple
     except ReleasePipelineError:
         raise NoHonestAnswer(ANALYST("decline.rerun_version"), remedy=ANALYST("advice.ask")) from None
     noise = find_noise(facts, pairs)
-    if list(noise) != list(usual.pairs) or {_law_of(counts[name]) for name in names} != {usual.margins}:
+    if list(noise) != list(usual.pairs) or {counts[name].noise.noise for name in names} != {usual.margins}:
         raise NoHonestAnswer(ANALYST("decline.rerun_version"), remedy=ANALYST("advice.ask"))
     if noise == {pair: SummedNoise(law, 1) for pair, law in usual.pairs.items()}:
         return replace(usual, in_blocks=False)
@@ -284,75 +255,69 @@ def _declare(facts: Facts, known: ColumnFacts, counts: Counts) -> Column:
     return Column(width, atoms=tuple(atoms), centre=min(max(centre, 0), width), labels=labels)
 
 
-def _law_of(counts: Counts) -> Noise:
-    if counts.gaussian is not None:
-        return GaussianNoise(counts.gaussian)
-    return LaplaceNoise(counts.laplace or 0)
-
-
 def _find_groups(facts: Facts, pairs: Mapping[tuple[str, str], Pair]) -> dict[str, tuple[Group, ...]]:
     """The groups of each column in the tables of its pairs: the same in all of them."""
-    return {one: pair.groups_of_one for (one, _), pair in pairs.items()}
+    return {name: pair.groups_of_one for (name, _), pair in pairs.items()}
 
 
 def find_entries(facts: Facts, data: Arrays, counts: Mapping[str, Counts]) -> list[IntArray]:
     """The released rows as the design has them: the number of an entry for each, or of the reason to have none."""
-    found = [_find(facts.columns[name], data, counts[name].reasons) for name in design_names(facts)]
-    if any(len(own) != facts.rows_out for own in found) or facts.rows_out != facts.rows_in:
+    entries = [_number_cells(facts.columns[name], data, counts[name].reasons) for name in design_names(facts)]
+    if any(len(column) != facts.rows_out for column in entries) or facts.rows_out != facts.rows_in:
         raise NoHonestAnswer(ANALYST("decline.rerun_rows"), remedy=ANALYST("advice.all_rows"))
-    return found
+    return entries
 
 
-def _find(known: ColumnFacts, data: Arrays, reasons: Sequence[str]) -> IntArray:
+def _number_cells(known: ColumnFacts, data: Arrays, reasons: Sequence[str]) -> IntArray:
     name, why = known.name, f"{known.name}_missing"
     for column in (name, *([why] if reasons else [])):
         if column not in data:
             raise InvalidArgument("the data have no such column.", where=column)
     if known.grid is None:
         width = len(known.values) - 1
-        found = _look_up(data[name], known.values)
+        numbers = _look_up(data[name], known.values)
     else:
         grid, width = known.grid, known.grid.width
-        numbers = known.clock.count(data[name]) if known.clock is not None else data[name].astype(np.float64)
-        blank = np.isnan(numbers)
-        found = np.where(blank, -1, grid.quantise(np.where(blank, float(grid.lo), numbers)))
+        values = known.clock.count(data[name]) if known.clock is not None else data[name].astype(np.float64)
+        blank = np.isnan(values)
+        numbers = np.where(blank, -1, grid.quantise(np.where(blank, float(grid.lo), values)))
     if reasons:
-        told = _look_up(data[why], reasons)
-        found = np.where((found < 0) & (told >= 0), width + 1 + told, found)
-    if (found < 0).any():
+        reason = _look_up(data[why], reasons)
+        numbers = np.where((numbers < 0) & (reason >= 0), width + 1 + reason, numbers)
+    if (numbers < 0).any():
         raise InvalidArgument(
             "a cell of this column is none that the card declares.", where=name, remedy="Pass all columns as they are."
         )
-    return found.astype(np.int64)
+    return numbers.astype(np.int64)
 
 
 def _look_up(cells: npt.NDArray[Any], listed: Sequence[str]) -> IntArray:
-    """The place of each cell's entry, -1 of another one."""
-    places = {entry: place for place, entry in enumerate(listed)}
-    return np.array([places.get(entry_of(cell), -1) for cell in cells.tolist()], dtype=np.int64)
+    """The number of each cell's entry in the list, -1 of another one."""
+    numbers = {entry: number for number, entry in enumerate(listed)}
+    return np.array([numbers.get(entry_of(cell), -1) for cell in cells.tolist()], dtype=np.int64)
 
 
 def add_up(
     entries: Sequence[IntArray], design: Design, parts: Sequence[Parts | None] = ()
 ) -> Iterator[tuple[tuple[int, int | None], Groups]]:
     """Records and sums of every column with numbers: of all that have one, and by each column with few entries. `parts`: cells
-    and groups of each column's numbers, where it is to be told how far values are apart in them."""
+    and groups of each column's numbers, where the spread of values in them is asked for."""
     columns = list(zip(entries, design.columns, strict=True))
-    for place, (own, column) in enumerate(columns):
+    for number, (entry, column) in enumerate(columns):
         if column.nominal:
             continue
-        valued = own <= column.width
-        numbers = own[valued].astype(np.float64)
-        known = parts[place] if parts else None
-        cells, groups = (_apart(numbers, edges) for edges in known) if known is not None else (np.zeros(len(numbers)),) * 2
-        yield (place, None), _by(np.zeros(len(numbers), dtype=np.int64), 1, numbers, cells)
-        for other, (entry, by) in enumerate(columns):
-            if other != place and (by.nominal or by.width <= NARROW):
-                yield (place, other), _by(entry[valued], by.width + 1, numbers, groups)
+        valued = entry <= column.width
+        values = entry[valued].astype(np.float64)
+        firsts = parts[number] if parts else None
+        in_cells, in_groups = (_measure_spread(values, first) for first in firsts) if firsts else (np.zeros(len(values)),) * 2
+        yield (number, None), _by(np.zeros(len(values), dtype=np.int64), 1, values, in_cells)
+        for other, (group, by) in enumerate(columns):
+            if other != number and (by.nominal or by.width <= NARROW):
+                yield (number, other), _by(group[valued], by.width + 1, values, in_groups)
 
 
 def _by(entry: IntArray, count: int, numbers: FloatArray, apart: FloatArray) -> Groups:
-    """Of the records with one of so many entries."""
+    """Records and sums by entry; `count`: how many entries there are."""
     held = np.bincount(entry, minlength=count)[:count].astype(np.int64)
     total, inside = (np.bincount(entry, weights, count)[:count].astype(np.float64) for weights in (numbers, apart))
     return Groups(held, total, inside / np.maximum(held, 1))
@@ -364,11 +329,11 @@ def _parts_of(counts: Counts, groups: tuple[Group, ...] | None) -> Parts:
     return counts.first, np.array(sorted(firsts) or [0], dtype=np.int64)
 
 
-def _apart(numbers: FloatArray, firsts: IntArray) -> FloatArray:
-    """For each record the standard deviation of all that lie where it does."""
-    place = np.searchsorted(firsts, numbers, side="right") - 1
-    held = np.maximum(np.bincount(place, minlength=len(firsts)), 1)
-    means = np.bincount(place, numbers, len(firsts)) / held
-    squares = np.bincount(place, (numbers - means[place]) ** 2, len(firsts)) / held
-    apart: FloatArray = np.sqrt(squares)[place]
-    return apart
+def _measure_spread(numbers: FloatArray, firsts: IntArray) -> FloatArray:
+    """For each record the standard deviation of all numbers in its part; `firsts`: where parts begin."""
+    part = np.searchsorted(firsts, numbers, side="right") - 1
+    held = np.maximum(np.bincount(part, minlength=len(firsts)), 1)
+    means = np.bincount(part, numbers, len(firsts)) / held
+    squares = np.bincount(part, (numbers - means[part]) ** 2, len(firsts)) / held
+    spread: FloatArray = np.sqrt(squares)[part]
+    return spread

@@ -1,4 +1,4 @@
-"""Counts, sums and means by group from the tables that a package has beside its rows.
+"""Counts, sums and means by group from the tables that a package has next to its rows.
 
 Intervals come from the noisy cells that were measured, by the law of their noise, which the card names in full: that of a sum of
 m cells is a sum of m independent draws. Where several levels can answer, or the cells that are not asked for are fewer, since all
@@ -20,7 +20,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -42,14 +42,13 @@ _SURE = 3.3  # times sqrt(m): beyond it the sum of m numbers from (-1/2, 1/2) is
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """The cells of a level. `labels`: by column, that of each cell; of the column with several levels those above, too, by their
-    number, the level's own among them. `value`: what adds up, which no interval comes from."""
+    """The cells of a level. `labels`: by column, that of each cell; `above`: of the column with several levels the labels of each
+    level from this one up, by its number; `noisy`: the noisy number of each cell, in steps."""
 
     facts: LevelFacts
     labels: Mapping[str, npt.NDArray[np.str_]]
     above: Mapping[int, npt.NDArray[np.str_]]
     noisy: IntArray
-    value: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ class Answer:
     draws: int
 
     def reach(self, level: float) -> int:
-        """How far it is off, at the level."""
+        """How far the number is off at most, at this level, in steps."""
         if not self.draws or not self.noise.amount:
             return 0
         if self.noise.law == "Gaussian":
@@ -70,7 +69,7 @@ class Answer:
 
     @property
     def variance(self) -> float:
-        """Of a number that bounds its noise."""
+        """The variance of a number that bounds its noise, in steps squared."""
         if not self.noise.amount:
             return 0.0
         amount = float(self.noise.amount)
@@ -79,7 +78,7 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table of a package. `others`: the tables of counts beside it, for means."""
+    """A table of a package. `others`: the tables of counts of the same package, for means."""
 
     facts: TableFacts
     release: Facts
@@ -123,8 +122,8 @@ class Table:
         low, high = _bound_ratio(total, count, (grid.lo / grid.step, grid.hi / grid.step), level)
         estimate = min(max(total.number / max(count.number, 1), low), high)
         estimate, low, high = (float(grid.step) * end for end in (estimate, low, high))
-        words = ANALYST("tables.mean") if self.facts.weight is None else ANALYST("tables.weighted_mean")
-        interval = Interval(estimate, low, high, level, "bound", words)
+        basis = ANALYST("tables.mean") if self.facts.weight is None else ANALYST("tables.weighted_mean")
+        interval = Interval(estimate, low, high, level, "bound", basis)
         clock = self.release.columns[self.facts.sum or ""].clock
         return interval if clock is None else tell_moments(interval, clock)
 
@@ -132,11 +131,11 @@ class Table:
         """A total, no further than it can be."""
         low, high = (self.release.rows_in * end / self.facts.step for end in self._added)
         ends = math.floor(min(low, 0)), math.ceil(max(high, 0))
-        words = ANALYST("tables.law") if self.facts.weight is None else ANALYST("tables.weighted")
-        return _within(answer.number, answer.reach(level), ends, float(self.facts.step), level, words)
+        basis = ANALYST("tables.law") if self.facts.weight is None else ANALYST("tables.weighted")
+        return _within(answer.number, answer.reach(level), ends, float(self.facts.step), level, basis)
 
     def _share_of_weights(self, asked: Mapping[str, frozenset[str]], level: float) -> Interval:
-        """By the cells that are asked for and the rest of the same level."""
+        """The share of the cells that are asked for, by these and the rest of the same level."""
         self._check(asked, level)
         both = [(_add_up(of, chosen), _add_up(of, ~chosen)) for of, chosen in self._select(asked)]
         part, rest = min(both, key=lambda pair: pair[0].reach(level) + pair[1].reach(level))
@@ -144,8 +143,8 @@ class Table:
             return Interval(1.0, 1.0, 1.0, level, "exact", ANALYST("tables.everybody"))
         low, high = (_share_of_ratio(ratio) for ratio in _bound_ratio(part, rest, (Fraction(0), math.inf), level))
         estimate = part.number / max(part.number + rest.number, 1)
-        words = ANALYST("tables.having_share") if self.facts.weight is None else ANALYST("tables.weighted_share")
-        return Interval(min(max(estimate, low), high), low, high, level, "bound", words)
+        basis = ANALYST("tables.having_share") if self.facts.weight is None else ANALYST("tables.weighted_share")
+        return Interval(min(max(estimate, low), high), low, high, level, "bound", basis)
 
     @property
     def _grid(self) -> Grid:
@@ -161,7 +160,7 @@ class Table:
         weight = self.facts.weight
         numbers = (Fraction(1), Fraction(1)) if self.facts.sum is None else (self._grid.lo, self._grid.hi)
         weights = (Fraction(1), Fraction(1)) if weight is None else (weight.least, weight.largest)
-        corners = [one * other for one in numbers for other in weights]
+        corners = [number * factor for number in numbers for factor in weights]
         return min(corners), max(corners)
 
     def _must_have(self, *, counts: bool) -> None:
@@ -179,19 +178,18 @@ class Table:
         ways = [asked, finest] if (finest := self._refine(asked)) != asked else [asked]
         others = [table for table in self.others if table.facts.weight == weight and table.facts.having == having]
         answers = [table._answer(way, level) for way in ways for table in others if table._knows(way)]
-        if not answers and having is not None:
-            why = ANALYST("decline.no_having", column=having)
-            raise NoHonestAnswer(f"no mean: {why}", where=self.facts.name, remedy=ANALYST("advice.sum"))
-        if not answers and weight is not None:
-            why = ANALYST("decline.no_weighted_table", weight=weight.column)
-            raise NoHonestAnswer(f"no mean: {why}", where=self.facts.name, remedy=ANALYST("advice.sum"))
         if not answers:
-            why = ANALYST("decline.no_table", columns=", ".join(asked))
+            if having is not None:
+                why = ANALYST("decline.no_having", column=having)
+            elif weight is not None:
+                why = ANALYST("decline.no_weighted_table", weight=weight.column)
+            else:
+                why = ANALYST("decline.no_table", columns=", ".join(asked))
             raise NoHonestAnswer(f"no mean: {why}", where=self.facts.name, remedy=ANALYST("advice.sum"))
         return min(answers, key=lambda answer: answer.reach(level))
 
     def _refine(self, asked: Mapping[str, frozenset[str]]) -> Mapping[str, frozenset[str]]:
-        """The same with the labels of the finest level that are meant: other tables may have these alone."""
+        """What is asked for, by labels of the finest level: other tables may have only these."""
         deep, finest = self.facts.deep, self.levels[-1]
         meant = self._find_meant(asked[deep]) if deep is not None and deep in asked else None
         if deep is None or meant is None:
@@ -238,10 +236,10 @@ class Table:
                 continue
             chosen = np.ones(len(level.noisy), dtype=bool)
             for column, labels in asked.items():
-                own = level.labels[column] if column != deep or meant is None else level.above[meant]
-                if not labels <= set(own.tolist()):
+                cells = level.labels[column] if column != deep or meant is None else level.above[meant]
+                if not labels <= set(cells.tolist()):
                     break
-                chosen &= np.isin(own, list(labels))
+                chosen &= np.isin(cells, list(labels))
             else:
                 yield level, chosen
 
@@ -261,13 +259,13 @@ def _add_up(level: Level, chosen: npt.NDArray[np.bool_]) -> Answer:
 
 def read_tables(folder: Path, facts: Facts) -> dict[str, Table]:
     """The tables in a package, by name."""
-    found = {table.name: Table(table, facts, _read_levels(folder / table.file, table)) for table in facts.tables}
-    counts = tuple(table for table in found.values() if table.facts.sum is None)
-    return {name: Table(table.facts, facts, table.levels, counts) for name, table in found.items()}
+    tables = {table.name: Table(table, facts, _read_levels(folder / table.file, table)) for table in facts.tables}
+    counts = tuple(table for table in tables.values() if table.facts.sum is None)
+    return {name: replace(table, others=counts) for name, table in tables.items()}
 
 
 def find_table(tables: Mapping[str, Table], facts: Facts, name: str) -> Table:
-    """That of a name; any other is refused."""
+    """The table of this name; any other name is refused."""
     given = cast(object, name)
     if not isinstance(given, str):
         raise InvalidType("a table is named by a text.", where="name")
@@ -296,10 +294,10 @@ def _read_where(where: Where | None) -> dict[str, frozenset[str]]:
     return asked
 
 
-def _within(number: int, reach: int, ends: tuple[int, int], unit: float, level: float, words: str) -> Interval:
+def _within(number: int, reach: int, ends: tuple[int, int], unit: float, level: float, basis: str) -> Interval:
     """A number with what it may be off, no further than it can be."""
     estimate, low, high = (unit * min(max(end, ends[0]), ends[1]) for end in (number, number - reach, number + reach))
-    return Interval(estimate, low, high, level, "law" if reach else "exact", words if reach else ANALYST("tables.exact"))
+    return Interval(estimate, low, high, level, "law" if reach else "exact", basis if reach else ANALYST("tables.exact"))
 
 
 def _share_of_ratio(ratio: float) -> float:
@@ -315,14 +313,14 @@ def _bound_ratio(total: Answer, count: Answer, domain: tuple[Fraction, Fraction 
     off, away = total.reach(apart), count.reach(apart)
     fieller = _solve_fieller(total, count, level)
     low, high = max(float(domain[0]), fieller[0]), min(float(domain[1]), fieller[1])
-    found: list[float] = []
+    ends: list[float] = []
     for sign in (1, -1):  # of theta: |theta| is then a multiple of it
         least, most = (max(low, 0.0), high) if sign > 0 else (low, min(high, 0.0))
         least, most = _cut(least, most, count.number + sign * away, total.number - off, above=True)
         least, most = _cut(least, most, count.number - sign * away, total.number + off, above=False)
-        found += [least, most] if least <= most else []
-    if found:
-        return min(found), max(found)
+        ends += [least, most] if least <= most else []
+    if ends:
+        return min(ends), max(ends)
     nearest = min(max(total.number / max(count.number, 1), float(domain[0])), float(domain[1]))  # noise beyond its level
     return nearest, nearest
 
@@ -368,7 +366,7 @@ def _read_levels(file: Path, table: TableFacts) -> tuple[Level, ...]:
         raise WrongUsage("the table of the package cannot be read.", where=str(file)) from None
     except (ValueError, IndexError, KeyError, ZeroDivisionError):
         raise InvalidArgument(
-            "this is not the table that the card tells of.", where=str(file), remedy="Take all files of the release."
+            "this is not the table that the card describes.", where=str(file), remedy="Take all files of the release."
         ) from None
 
 
@@ -381,15 +379,14 @@ def _make_levels(header: Sequence[str], rows: Sequence[Sequence[str]], table: Ta
         mine = [row for row in rows if not table.is_deep or int(row[len(table.by)]) == facts.number]
         if len(mine) != facts.cells:
             raise ValueError("another number of cells")
-        labels = {column: np.array([row[place] for row in mine], dtype=np.str_) for place, column in enumerate(table.by)}
+        labels = {column: np.array([row[i] for row in mine], dtype=np.str_) for i, column in enumerate(table.by)}
         above: dict[int, npt.NDArray[np.str_]] = {}
         if table.is_deep and table.deep is not None:
-            place = table.by.index(table.deep)
-            ancestors = {row[place]: {**ancestors.get(row[len(table.by) + 1], {}), facts.number: row[place]} for row in mine}
+            deep = table.by.index(table.deep)
+            ancestors = {row[deep]: {**ancestors.get(row[len(table.by) + 1], {}), facts.number: row[deep]} for row in mine}
             numbers = next(iter(ancestors.values()))
-            above = {number: np.array([ancestors[row[place]][number] for row in mine], dtype=np.str_) for number in numbers}
-        value, noisy = ([Fraction(row[place]) / table.step for row in mine] for place in (-2, -1))
+            above = {number: np.array([ancestors[row[deep]][number] for row in mine], dtype=np.str_) for number in numbers}
+        value, noisy = ([Fraction(row[column]) / table.step for row in mine] for column in (-2, -1))
         if any(number.denominator != 1 for number in (*value, *noisy)):
             raise ValueError("between the steps")
-        units = (np.array([int(number) for number in numbers], dtype=np.int64) for numbers in (noisy, value))
-        yield Level(facts, labels, above, *units)
+        yield Level(facts, labels, above, np.array([int(number) for number in noisy], dtype=np.int64))

@@ -29,11 +29,11 @@ def spell_out(table: pa.Table, policy: Policy) -> pa.Table:
     columns: dict[str, Any] = {}
     for name, column in policy.released_columns.items():
         columns[name] = table.column(name).combine_chunks()
-        if isinstance(column, CodedColumn) and column.reasons:
+        if isinstance(column, CodedColumn) and column.has_reason_column:
             reasons = _name_reasons(column, columns[name])
             columns[name] = _compute.if_else(reasons.is_valid(), pa.scalar(None, columns[name].type), columns[name])
             columns[reason_column(name)] = reasons
-        if isinstance(column, NoiseColumn) and column.clock is not None:
+        if column.clock is not None:
             columns[name] = show_moments(columns[name], column.clock)
     return pa.table({name: columns[name] for name in policy.published_columns if name in columns})
 
@@ -89,7 +89,7 @@ def _read_column_back(table: AnyTable, name: str, column: object) -> Any:
     found = table.column(name).combine_chunks()
     timed = column if isinstance(column, NoiseColumn) and column.clock is not None else None
     if isinstance(column, CodedColumn) and column.reasons:
-        entries = _entries_of(column)
+        entries = column.entry_of_reason
         known = pa.array(list(entries), pa.string())
         places = _compute.index_in(table.column(reason_column(name)).combine_chunks(), value_set=known)
         texts = isinstance(column, ListedColumn)
@@ -98,14 +98,6 @@ def _read_column_back(table: AnyTable, name: str, column: object) -> Any:
         back = pa.array(list(entries.values()), pa.string() if texts else pa.float64()).take(places)
         return _compute.coalesce(found.cast(back.type), back)
     return found if timed is None else pa.array(_read_numbers(timed, found))
-
-
-def _entries_of(column: CodedColumn) -> dict[str, Any]:
-    """What stands for each reason within the pipeline; the first, where several codes have the same."""
-    if isinstance(column, NoiseColumn):
-        return dict(zip(column.reasons, column.reason_points, strict=True))
-    known = column.reason_of if isinstance(column, ListedColumn) else {}
-    return {reason: entry for entry, reason in reversed(known.items())}
 
 
 def _name_reasons(column: CodedColumn, entries: Any) -> Any:

@@ -1,6 +1,6 @@
 """Promises that are counted: how small the groups of a released table are, and what the confidence boxes of its records hold.
 
-Counted here in plain words of the definitions, and not by the functions that the stages use.
+Counted here straight from the definitions, and not by the functions that the stages use.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from release_pipeline.claims.trials import derive_secret, read_records, release_
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.masking import CLASS, RECORD, SWAPPED, find_strategy
 from release_pipeline.masking.swapping import BLOCK, SwapStrategy
+from release_pipeline.mechanisms.basis.grid import IntArray
 from release_pipeline.mechanisms.basis.samples import bound_share
 from release_pipeline.mechanisms.risk.standing_out import confidence_width
 from release_pipeline.policy import Policy
@@ -57,19 +58,16 @@ def count_intervals(policy: Policy, tables: Sequence[pa.Table], *, draws: int) -
 
 
 def _fewest_inside(policy: Policy, table: pa.Table, released: pa.Table, made: dict[str, pa.Table], confidence: Decimal) -> int:
-    names = list(policy.noise_columns)
     group = made["membership"].column(CLASS).to_numpy()
-    own = released.column(RECORD).to_numpy()
-    inside = np.ones((len(own), len(group)), dtype=np.bool_)
-    inside &= group[own][:, np.newaxis] == group
-    scales = {name: np.zeros(0, dtype=np.int64) for name in names}
-    of = np.array(made["statistics"].column("column_name").to_pylist())
-    for name in names:
-        scales[name] = made["statistics"].column("scale").to_numpy()[of == name]
+    records = released.column(RECORD).to_numpy()
+    inside = group[records][:, np.newaxis] == group
+    statistics = made["statistics"]
+    of, scales = np.array(statistics.column("column_name").to_pylist()), statistics.column("scale").to_numpy()
     for name, column in policy.noise_columns.items():
-        grid = column.exact_grid
+        grid, columns = column.exact_grid, len(policy.noise_columns)
         original, seen = grid.quantise(table.column(name).to_numpy()), grid.quantise(released.column(name).to_numpy())
-        reach = np.array([confidence_width(int(scale), confidence, len(names)) for scale in scales[name][group[own]]])
+        scale_of_record = scales[of == name][group[records]].tolist()
+        reach = np.array([confidence_width(scale, confidence, columns) for scale in scale_of_record])
         inside &= np.abs(seen[:, np.newaxis] - original) <= reach[:, np.newaxis]
     counts = inside.sum(axis=1)
     return int(counts[counts > 0].min(initial=NOBODY))
@@ -79,12 +77,11 @@ def _fewest_inside(policy: Policy, table: pa.Table, released: pa.Table, made: di
 # the row's own record.
 #
 # The real blocks and permutations are drawn, of the numbers of records in the place of masked
-# values: so each row says from which record its values come. Counted here in plain words of the
-# lemma (methods.md section 10), and not by the functions of the stages.
+# values: so each row says from which record its values come. Counted here straight from the lemma
+# (methods.md section 10), and not by the functions of the stages.
 
 
 DOUBT = 0.001  # that a share which holds seems broken
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +89,10 @@ class Traced:
     """One release: the record whose place each row has, its block, the numbers of the entries that it keeps (rows by columns),
     and by swapped column the record that its value comes from."""
 
-    own: Ints
-    block: Ints
-    kept: Ints
-    source: Mapping[str, Ints]
+    record: IntArray
+    block: IntArray
+    entries: IntArray
+    source: Mapping[str, IntArray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +122,8 @@ def count_blocks(policy: Policy, tables: Sequence[pa.Table], *, draws: int) -> t
 
 def _count_sources(traced: Traced, block: int) -> int:
     rows = np.flatnonzero(traced.block == block)
-    members = np.sort(traced.own[rows])
-    is_alike = len(np.unique(traced.kept[rows], axis=0)) == 1
+    members = np.sort(traced.record[rows])
+    is_alike = len(np.unique(traced.entries[rows], axis=0)) == 1
     is_whole = all(np.array_equal(np.sort(source[rows]), members) for source in traced.source.values())
     return len(rows) if is_alike and is_whole else 0
 
@@ -138,9 +135,9 @@ def count_links(policy: Policy, tables: Sequence[pa.Table], *, draws: int) -> tu
     seen: dict[str, tuple[list[bool], list[bool]]] = {}
     for number, traced in enumerate(_trace(policy, tables, draws=draws, purpose="links")):
         first = np.unique(traced.block, return_index=True)[1]
-        for words, linked in _list_links(traced):
-            seen.setdefault(words, ([], []))[number % 2].extend(linked[first].tolist())
-    worst = max(seen, key=lambda words: np.mean(seen[words][0]) if seen[words][0] else 0.0)
+        for link, is_linked in _list_links(traced):
+            seen.setdefault(link, ([], []))[number % 2].extend(is_linked[first].tolist())
+    worst = max(seen, key=lambda link: np.mean(seen[link][0]) if seen[link][0] else 0.0)
     left = seen[worst][1]
     low, _ = bound_share([sum(left)], len(left), DOUBT)
     return float(low[0]), len(left), worst
@@ -148,9 +145,9 @@ def count_links(policy: Policy, tables: Sequence[pa.Table], *, draws: int) -> tu
 
 def _list_links(traced: Traced) -> Iterator[tuple[str, npt.NDArray[np.bool_]]]:
     for name, source in traced.source.items():
-        yield f"{name} in the row of its own record", source == traced.own
-    for one, other in combinations(traced.source, 2):
-        yield f"{one} and {other} of one record", traced.source[one] == traced.source[other]
+        yield f"{name} in the row of its own record", source == traced.record
+    for (name, source), (other_name, other) in combinations(traced.source.items(), 2):
+        yield f"{name} and {other_name} of one record", source == other
 
 
 def _trace(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpose: str) -> Iterator[Traced]:
@@ -159,12 +156,12 @@ def _trace(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpose: s
     if not isinstance(strategy, SwapStrategy):
         raise InvalidArgument("the policy swaps nothing.", where="protect.swap")
     tracer = replace(strategy, strategy=_Tracer(policy, strategy.strategy))  # pyright: ignore[reportArgumentType]
-    for place, table in enumerate(tables):
+    how: dict[str, Any] = {"context": (), "progress": say_nothing}
+    for index, table in enumerate(tables):
         read = read_records(table)
-        how: dict[str, Any] = {"context": (), "progress": say_nothing}
-        made = strategy.group(read, secret=derive_secret(purpose, "grouping", place), **how).tables
+        made = strategy.group(read, secret=derive_secret(purpose, "grouping", index), **how).tables
         for number in range(draws):
-            secret = derive_secret(purpose, "swap", place, number)
+            secret = derive_secret(purpose, "swap", index, number)
             known = read_with(made, read)
             known = read_with(strategy.measure(known, secret=secret, **how), known)
             rows = load_table(strategy.suppress(known, tracer.mask(known, secret=secret, **how)).table)
@@ -173,12 +170,12 @@ def _trace(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpose: s
 
 
 def _read(policy: Policy, blocks: pa.Table, rows: pa.Table) -> Traced:
-    own = rows.column(RECORD).to_numpy()
+    record = rows.column(RECORD).to_numpy()
     texts = [np.array(list(map(str, rows.column(name).to_pylist()))) for name in policy.released_quasi]
-    kept = [np.unique(column, return_inverse=True)[1].reshape(-1) for column in texts]
+    codes = [np.unique(column, return_inverse=True)[1].reshape(-1) for column in texts]
     return Traced(
-        own,
-        blocks.column(BLOCK).to_numpy()[own],
-        np.column_stack([np.zeros(len(own), dtype=np.int64), *kept]),
+        record,
+        blocks.column(BLOCK).to_numpy()[record],
+        np.column_stack([np.zeros(len(record), dtype=np.int64), *codes]),
         {name: rows.column(name).to_numpy() for name in policy.swapped_columns},
     )

@@ -1,9 +1,9 @@
 """From what was seen of two tables to an epsilon that the release must have at the least.
 
-An event whose probability is p under one table and p' under the other proves a loss of at least ln(p / p'). Which event tells
+An event whose probability is p under one table and p' under the other proves a loss of at least ln(p / p'). Which event proves
 most is learnt from some of the draws, and others count how often it happens: bounds on both counts by Clopper and Pearson (CP34),
 each wrong with a probability of 0.05% at the most, so that a figure is proved with a confidence of 99.9%. What is chosen by
-looking cannot flatter itself, because it is counted anew.
+looking cannot flatter itself, because other draws count it.
 
 Of a claim by rho the same two bounds prove a rho: the divergence of order 1 of the two tables' outcomes is at most rho, and no
 less than that of whether the event happened, p ln(p/p') + (1 - p) ln((1 - p)/(1 - p')) (data processing).
@@ -42,12 +42,8 @@ class Event:
     def bound(self, seen: Both, prove: Proof) -> float:
         """What these draws prove."""
         of, against = (seen[1], seen[0]) if self.of_other else seen
-        wanted = np.fromiter(self.codes, dtype=np.int64, count=len(self.codes))
-        return float(
-            prove(
-                np.array([np.count_nonzero(np.isin(of, wanted))]), len(of), np.array([np.count_nonzero(np.isin(against, wanted))])
-            )[0]
-        )
+        happened, happened_against = (np.array([np.isin(codes, list(self.codes)).sum()]) for codes in (of, against))
+        return float(prove(happened, len(of), happened_against)[0])
 
 
 def prove(happened: npt.NDArray[np.int64], draws: int, against: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
@@ -63,7 +59,7 @@ def prove(happened: npt.NDArray[np.int64], draws: int, against: npt.NDArray[np.i
 
 
 def prove_rho(happened: npt.NDArray[np.int64], draws: int, against: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """The same for rho: 0 where the bounds do not tell the tables apart.
+    """The same for rho: 0 where the bounds do not separate the tables.
 
     >>> [round(float(loss), 2) for loss in prove_rho(np.array([500, 0]), 1000, np.array([100, 0]))]
     [0.29, 0.0]
@@ -77,14 +73,14 @@ def prove_rho(happened: npt.NDArray[np.int64], draws: int, against: npt.NDArray[
 
 
 def choose_event(views: Mapping[str, Both], prove: Proof) -> tuple[Event, float]:
-    """The event that tells the two tables apart best, by the first half of the draws, and what it would prove by its looks. All
+    """The event that separates the two tables best, by the first half of the draws, and what it seems to prove. All
     views are of the same draws."""
     best, most = Event(next(iter(views)), frozenset(), of_other=False), -1.0
     for view, seen in views.items():
         for of_other in (False, True):
-            event, found = _choose(view, seen, prove, of_other=of_other)
-            if found > most:
-                best, most = event, found
+            event, loss = _choose(view, seen, prove, of_other=of_other)
+            if loss > most:
+                best, most = event, loss
     return best, most
 
 
@@ -99,25 +95,20 @@ def count_learnt(draws: int) -> int:
     return int(draws * (RANKED + CHOSEN))
 
 
-def _cut(seen: Both) -> tuple[int, int]:
-    draws = len(seen[0])
-    return int(draws * RANKED), count_learnt(draws)
-
-
 def _choose(view: str, seen: Both, prove: Proof, *, of_other: bool) -> tuple[Event, float]:
     """Codes ranked by how much likelier they are under one table, by some draws; how many of the first to take, by others."""
     of, against = (seen[1], seen[0]) if of_other else seen
-    ranking, choosing = _cut(seen)
+    ranking, choosing = int(len(of) * RANKED), count_learnt(len(of))
     count = int(max(of.max(initial=0), against.max(initial=0))) + 1
     ranked = [np.bincount(codes[:ranking][codes[:ranking] >= 0], minlength=count) for codes in (of, against)]
     tried = [np.bincount(codes[ranking:choosing][codes[ranking:choosing] >= 0], minlength=count) for codes in (of, against)]
-    known = np.flatnonzero(ranked[0] + ranked[1])
-    order = known[np.argsort(-(ranked[0][known] + 1) / (ranked[1][known] + 1), kind="stable")]
-    found = prove(np.cumsum(tried[0][order]), choosing - ranking, np.cumsum(tried[1][order]))
-    if not len(found):
+    seen_codes = np.flatnonzero(ranked[0] + ranked[1])
+    order = seen_codes[np.argsort(-(ranked[0][seen_codes] + 1) / (ranked[1][seen_codes] + 1), kind="stable")]
+    losses = prove(np.cumsum(tried[0][order]), choosing - ranking, np.cumsum(tried[1][order]))
+    if not len(losses):
         return Event(view, frozenset(), of_other), 0.0
-    last = int(found.argmax())
-    return Event(view, frozenset(order[: last + 1].tolist()), of_other), float(found[last])
+    last = int(losses.argmax())
+    return Event(view, frozenset(order[: last + 1].tolist()), of_other), float(losses[last])
 
 
 # What a policy promises that can be put to the test: one promise for each thing that its card
@@ -137,7 +128,7 @@ class Promise:
     promises that are counted, how many records there must be at the least. `most`: of links, the share that may be right.
     `measure`: what `epsilon` is, rho under zcdp."""
 
-    words: str
+    description: str
     covers: Covers
     definition: str
     columns: tuple[str, ...]
@@ -152,7 +143,7 @@ class Promise:
 
     @property
     def prove(self) -> Proof:
-        """How so much of it is proved by what was seen."""
+        """The function that proves a loss by what was seen."""
         return prove_rho if self.measure == "rho" else prove
 
 
@@ -170,7 +161,7 @@ def _of_swap(policy: Policy) -> Iterator[Promise]:
 
 
 def _of_tables(policy: Policy) -> Iterator[Promise]:
-    """Each table beside the rows by itself, and all together: whatever the rows claim, a table is eps-DP, or rho-zCDP."""
+    """Each table next to the rows by itself, and all together: whatever the rows claim, a table is eps-DP, or rho-zCDP."""
     people, names = policy.records_per_person, tuple(policy.tables)
     for name, table in policy.tables.items():
         definition = ZCDP if table.by_rho else DP
@@ -198,16 +189,16 @@ def _of_noise(policy: Policy) -> Iterator[Promise]:
     definition = policy.definition
     records = MOST_CLUSTERS * (protect.k or 1) * policy.parts * people  # of the largest tables: bounds grow with them
     times = people * people if protect.by_rho else people
-    own = {name: share.nano * times / NANO for name, share in policy.column_epsilon.items()}
-    total = sum(own.values())
+    losses = {name: share.nano * times / NANO for name, share in policy.column_epsilon.items()}
+    total = sum(losses.values())
     if policy.vectors is not None:
         yield from _of_vectors(policy, names, total)
         return
     for name in names:
         if has_wider:
-            yield Promise(f"each centroid of {name}", "centroid", definition, (name,), own[name])
+            yield Promise(f"each centroid of {name}", "centroid", definition, (name,), losses[name])
         else:
-            yield Promise(f"the list of {name}", "list", definition, (name,), own[name])
+            yield Promise(f"the list of {name}", "list", definition, (name,), losses[name])
     if has_wider:
         bound = rows_loss(policy, records=records).of(definition, "column")
         if bound is not None:
@@ -221,16 +212,16 @@ def _of_noise(policy: Policy) -> Iterator[Promise]:
 def _of_vectors(policy: Policy, names: tuple[str, ...], total: float) -> Iterator[Promise]:
     definition = policy.definition
     if policy.protect.scope == "table":
-        words = "the whole table" if policy.covers_table else "the masked columns, row by row"
-        yield Promise(words, "rows", definition, names, total)
+        covered = "the whole table" if policy.covers_table else "the masked columns, row by row"
+        yield Promise(covered, "rows", definition, names, total)
     else:
         yield Promise("each centroid, all columns together", "centroid", definition, names, total)
 
 
 def _of_records(policy: Policy, names: tuple[str, ...], epsilon: float) -> Iterator[Promise]:
     if _drops_after_noise(policy):
-        words = "one record among those of its class, kept and released so"
-        yield Promise(words, "record", policy.definition, names, 2 * epsilon)
+        record = "one record among those of its class, kept and released so"
+        yield Promise(record, "record", policy.definition, names, 2 * epsilon)
     else:
         yield Promise("one record among those of its class", "record", policy.definition, names, epsilon)
 
@@ -244,8 +235,8 @@ def _of_groups(policy: Policy) -> Iterator[Promise]:
     if not protect.makes_clusters:
         yield Promise("records with the same generalised values", "groups", policy.definition, quasi, least=protect.k)
         if _drops_after_noise(policy):
-            words = "originals in the confidence box of a record, if any"
-            yield Promise(words, "intervals", policy.definition, names, least=protect.k)
+            originals = "originals in the confidence box of a record, if any"
+            yield Promise(originals, "intervals", policy.definition, names, least=protect.k)
     elif policy.suppress is not None and policy.suppress.groups_below:
         below = policy.suppress.groups_below
         yield Promise("records with the same kept values", "groups", policy.definition, quasi, least=below)

@@ -48,7 +48,7 @@ class _Case:
     tables: str = ""
 
 
-_MORE = {  # beside the plain cases of the methods that work column by column
+_MORE = {  # besides the plain cases of the methods that work column by column
     "laplace, two columns": _Case("method: laplace, epsilon: 4", noise=2),
     "dp-um, order not restored": _Case("method: dp-um, epsilon: 2, k: 3, consistency: none"),
     "dp-um, two records per person": _Case(

@@ -1,8 +1,8 @@
 """Hostile moves for methods that count by value: one record goes from one cell to another, and the cells are few and small.
 
 Wherever a record goes, two counts of a stage change by one. What may be wrong is elsewhere: with counts of nobody or of very
-many, at the ends of the domain, at atoms and beside the centre, where cells are finest; where most records are in one cell, which
-is looked at closer; and where one record decides which cells true counts would have.
+many, at the ends of the domain, at atoms and next to the centre, where cells are finest; where most records are in one cell,
+which is looked at closer; and where one record decides which cells true counts would have.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.claims.promises import MOST_CLUSTERS
 from release_pipeline.errors import InvalidArgument
+from release_pipeline.mechanisms.basis.grid import FloatArray, IntArray
 from release_pipeline.mechanisms.by_value import LEAST_STRENGTH, ByValue, Stage
 from release_pipeline.mechanisms.by_value.mechanism import next_stage
 from release_pipeline.mechanisms.noise import SECRET_BYTES, NoiseStream, noise_stream
@@ -26,17 +25,16 @@ from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.columns import ByValueFamily
 from release_pipeline.policy.file.options import ByValueOptions
 
-Ints: TypeAlias = npt.NDArray[np.int64]
 MOST_RECORDS = 20_000  # of a part: with fewer than a release needs cells are coarser, and the claim is the same
 _FAMILY = ByValueFamily(ByValueOptions)
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A column's numbers in grid units, and the number that those of the first person become. `words`: what it is."""
+    """A column's numbers in grid units, and the number that those of the first person become."""
 
-    words: str
-    units: Ints
+    description: str
+    units: IntArray
     to: int
 
 
@@ -58,22 +56,22 @@ def _list_of_column(declared: ByValue, records: int, people: int, has_labels: bo
     atom = next((atom for atom in declared.atoms if atom != centre), centre)
     heavy = _find_heavy(declared, records)
 
-    def place(first: int, others: Sequence[int]) -> Ints:
+    def fill(first: int, others: Sequence[int]) -> IntArray:
         return np.append(np.full(people, first), np.resize(others, records - people)).astype(np.int64)
 
-    yield Move("one leaves many at the centre for the far end", place(centre, [centre]), far)
-    yield Move("one goes from an empty cell to the one beside it", place(centre, [far]), _beside(centre, width))
-    yield Move("one leaves an atom for the number beside it", place(atom, [atom, centre, far]), _beside(atom, width))
-    yield Move("one leaves a cell with most records", place(heavy, [*[heavy] * 9, centre]), far if heavy == centre else centre)
+    yield Move("one leaves many at the centre for the far end", fill(centre, [centre]), far)
+    yield Move("one goes from an empty cell to the one beside it", fill(centre, [far]), _beside(centre, width))
+    yield Move("one leaves an atom for the number beside it", fill(atom, [atom, centre, far]), _beside(atom, width))
+    yield Move("one leaves a cell with most records", fill(heavy, [*[heavy] * 9, centre]), far if heavy == centre else centre)
     spread = np.rint(np.linspace(0, width, records - people)).astype(np.int64)
-    yield Move("one moves past all of an even spread", place(0, spread.tolist()), width)
+    yield Move("one moves past all of an even spread", fill(0, spread.tolist()), width)
     stays = _count_before_other_cells(declared, records, people, far) * people
     others = [*[far] * stays, *[centre] * (records - people - stays)]
     if has_labels:
         none = width + declared.labels
-        yield Move("one leaves many at the centre for no value", place(centre, [centre]), none)
-        yield Move("one has a value where nobody else has", place(none, [none]), far)
-    yield Move("one moves where true counts would then have other cells", place(centre, others), far)
+        yield Move("one leaves many at the centre for no value", fill(centre, [centre]), none)
+        yield Move("one has a value where nobody else has", fill(none, [none]), far)
+    yield Move("one moves where true counts would then have other cells", fill(centre, others), far)
 
 
 def _spread_over(parts: int, move: Move, people: int) -> Move:
@@ -110,7 +108,7 @@ def _count_before_other_cells(declared: ByValue, records: int, people: int, far:
     return min(low, records // people - 1)
 
 
-def _count_first(declared: ByValue, units: Ints) -> Stage:
+def _count_first(declared: ByValue, units: IntArray) -> Stage:
     """The first stage as it would be without noise."""
     following = next_stage([], declared.facts(len(units)), declared.budget)
     if following is None:
@@ -122,7 +120,7 @@ def _count_first(declared: ByValue, units: Ints) -> Stage:
 # Hostile neighbouring tables, made from what a policy declares: few records, the ends of the
 # domain, ties. No data are read.
 #
-# Rank clusters and orders are told apart by pairs in which one record goes from one end of the
+# Rank clusters and orders are separated by pairs in which one record goes from one end of the
 # domain to the other: alone between two clusters (so that one sum takes all of the loss), or past
 # many (so that all move). Which pair hurts most, the draws tell. Counts by value have no ranks:
 # `moves` has what is hostile to them.
@@ -134,11 +132,11 @@ _TABLES = bytes(SECRET_BYTES)  # tables are made up: nothing about them is secre
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two tables that differ in the records of one person, the first `changed` of them. `words`: what they are."""
+    """Two tables that differ in the records of one person, the first `changed` of them."""
 
-    words: str
-    one: pa.Table
-    other: pa.Table
+    description: str
+    first: pa.Table
+    second: pa.Table
     changed: int = 1
 
 
@@ -147,32 +145,32 @@ class ClassTable:
     """A table of `copies` alike classes, one after the other, each of records with these numbers (records by columns, in grid
     units)."""
 
-    words: str
+    description: str
     table: pa.Table
-    units: Ints
+    units: IntArray
     copies: int
 
 
 def make_pairs(policy: Policy, names: Sequence[str]) -> list[Pair]:
     """Pairs of tables that differ in the columns `names` of one person's records, for the policy's k and declared domains."""
-    if find_family(policy.protect).publishes_counts:
-        return list(_make_counted(policy, names))
     people = policy.records_per_person
-    made: list[Pair] = []
-    widths = {name: column.exact_grid.width for name, column in policy.noise_columns.items()}
-    patterns = [(words, names, before, after) for words, before, after in _patterns(policy.protect.k or 1, policy.parts, people)]
-    if len(names) > 1:
-        patterns += [(f"{words}, in {names[0]} alone", names[:1], before, after) for words, _, before, after in patterns[:2]]
-    for words, moved, before, after in patterns:
-        one = {name: np.rint(before * width).astype(np.int64) for name, width in widths.items()}
-        other = one | {name: np.rint(after * widths[name]).astype(np.int64) for name in moved}
-        made.append(Pair(words, make_table(policy, one), make_table(policy, other), people))
+    list_kinds = list_moves if find_family(policy.protect).publishes_counts else _list_moves_of_ranks
+    kinds = [(moves[names[0]].description, names, moves) for moves in list_kinds(policy)]
+    if len(names) > 1:  # where all columns change alike, noise that they share shows nothing
+        kinds += [(f"{description}, in {names[0]} alone", names[:1], moves) for description, _, moves in kinds[:2]]
+    pairs: list[Pair] = []
+    for description, moved, moves in kinds:
+        before = {name: move.units for name, move in moves.items()}
+        after = {name: units.copy() for name, units in before.items()}
+        for name in moved:
+            after[name][:people] = moves[name].to
+        pairs.append(Pair(description, make_table(policy, before), make_table(policy, after), people))
     if len(names) > 1 and policy.vectors is not None:
-        made.append(_across(policy, names, widths))
-    return made
+        pairs.append(_across(policy, names))
+    return pairs
 
 
-def make_table(policy: Policy, units: dict[str, Ints]) -> pa.Table:
+def make_table(policy: Policy, units: dict[str, IntArray]) -> pa.Table:
     """Records with these numbers, in grid units; every other released column is the same in all of them."""
     rows = len(next(iter(units.values())))
     columns: dict[str, pa.Array] = {}
@@ -187,27 +185,25 @@ def make_table(policy: Policy, units: dict[str, Ints]) -> pa.Table:
 def make_classes(policy: Policy) -> list[ClassTable]:
     """Classes for (k,epsilon)-anonymity: of k records and a few more, wide apart, one in the middle, at an end of the domain and
     away from it."""
-    k = policy.protect.k or 2
-    columns = {name: column.exact_grid.width for name, column in policy.noise_columns.items()}
+    widths = {name: column.exact_grid.width for name, column in policy.noise_columns.items()}
     first, column = next(iter(policy.generalised_columns.items()))
     labels = column.examples(COPIES)[:COPIES]
-    made: list[ClassTable] = []
-    least = max(k, 3)
+    classes: list[ClassTable] = []
+    least = max(policy.protect.k or 2, 3)
     for size in (least, least + 1, least + 2):
-        for words, shape in _class_shapes(size):
+        for spread, shape in _class_shapes(size):
             for where, low, reach in (("at the lower end", 0.0, 1.0), ("inside the domain", 0.375, 0.25)):
-                units = np.stack([np.rint((low + reach * shape) * width).astype(np.int64) for width in columns.values()], axis=1)
-                of_column = {name: np.tile(units[:, place], len(labels)) for place, name in enumerate(columns)}
-                table = make_table(policy, of_column)
+                units = np.stack([np.rint((low + reach * shape) * width).astype(np.int64) for width in widths.values()], axis=1)
+                table = make_table(policy, {name: np.tile(units[:, i], len(labels)) for i, name in enumerate(widths)})
                 entries = pa.array([label for label in labels for _ in range(size)])
                 table = table.set_column(table.column_names.index(first), first, entries)
-                made.append(ClassTable(f"{size} records, {words}, {where}", table, units, len(labels)))
-    return made
+                classes.append(ClassTable(f"{size} records, {spread}, {where}", table, units, len(labels)))
+    return classes
 
 
 def make_crowds(policy: Policy) -> list[pa.Table]:
     """Tables to count groups in: records of made-up values among all that are declared, so that some groups are small."""
-    found: list[pa.Table] = []
+    crowds: list[pa.Table] = []
     for number in range(CROWDS):
         stream = noise_stream(_TABLES, "crowd", number)
         rows = max(policy.protect.k or 1, policy.groups_below, policy.block_size, 2) * 7 * policy.parts + number
@@ -218,20 +214,19 @@ def make_crowds(policy: Policy) -> list[pa.Table]:
                 columns[name] = pa.array(grid.restore(_draw(stream, rows, grid.width + 1).astype(np.float64)))
             else:  # the smaller of two draws: some entries are rare
                 entries = column.examples(COPIES)
-                one, other = (_draw(stream, rows, len(entries)) for _ in range(2))
-                columns[name] = pa.array(entries).take(pa.array(np.minimum(one, other)))
-        found.append(pa.table(columns))
-    return found
+                drawn = [_draw(stream, rows, len(entries)) for _ in range(2)]
+                columns[name] = pa.array(entries).take(pa.array(np.minimum(*drawn)))
+        crowds.append(pa.table(columns))
+    return crowds
 
 
-def _patterns(k: int, parts: int, people: int) -> Iterator[tuple[str, npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
-    """Numbers between 0 and 1, as shares of a domain's width, before and after the first `people` of them were replaced."""
-    block = max(k, people) * parts
-    if block == 1:
-        yield "one record alone goes from end to end", np.zeros(1), np.ones(1)
+def _list_moves_of_ranks(policy: Policy) -> Iterator[dict[str, Move]]:
+    """Moves of the same kind in each column, for clusters of k ranks."""
+    block = max(policy.protect.k or 1, policy.records_per_person) * policy.parts
     zeros, ones = np.zeros(block), np.ones(block)
-    first = np.append(np.zeros(block - 1), 1.0) if block > people else zeros
-    shapes = {
+    first = np.append(np.zeros(block - 1), 1.0) if block > policy.records_per_person else zeros
+    shapes = {  # by shares of a domain's width
+        **({"one record alone goes from end to end": (zeros, 1.0)} if block == 1 else {}),
         "one moves up in the first cluster": (np.concatenate([first, ones]), 1.0),
         "one moves down in the last cluster": (1 - np.concatenate([first, ones]), 0.0),
         "one moves up in a cluster between two": (np.concatenate([first, zeros, ones]), 1.0),
@@ -239,42 +234,30 @@ def _patterns(k: int, parts: int, people: int) -> Iterator[tuple[str, npt.NDArra
         "one leaves many that are equal": (np.full(2 * block, 0.5), 1.0),
         "one leaves many at the lower end": (np.zeros(2 * block), 1.0),
     }
-    for words, (before, to) in shapes.items():
-        after = before.copy()
-        after[:people] = to
-        yield words, before, after
+    widths = {name: column.exact_grid.width for name, column in policy.noise_columns.items()}
+    for description, (shares, to) in shapes.items():
+        yield {
+            name: Move(description, np.rint(shares * width).astype(np.int64), round(to * width)) for name, width in widths.items()
+        }
 
 
-def _make_counted(policy: Policy, names: Sequence[str]) -> Iterator[Pair]:
-    """In one of several columns alone, too: where all change alike, noise that they share shows nothing."""
-    people = policy.records_per_person
-    kinds = [(moves[names[0]].words, names, moves) for moves in list_moves(policy)]
-    if len(names) > 1:
-        kinds += [(f"{words}, in {names[0]} alone", names[:1], moves) for words, _, moves in kinds[:2]]
-    for words, moved, moves in kinds:
-        one = {name: move.units for name, move in moves.items()}
-        other = {name: units.copy() for name, units in one.items()}
-        for name in moved:
-            other[name][:people] = moves[name].to
-        yield Pair(words, make_table(policy, one), make_table(policy, other), people)
-
-
-def _across(policy: Policy, names: Sequence[str], widths: dict[str, int]) -> Pair:
+def _across(policy: Policy, names: Sequence[str]) -> Pair:
     """Records on two sides of the domain's corner, one side after the other along the order, so that both clusters change in both
-    columns. The last cluster has a record more, which tells it apart."""
-    block = max(policy.protect.k or 1, policy.records_per_person) * policy.parts
-    one = {name: np.zeros(2 * block + 1, dtype=np.int64) for name in widths}
-    near = {name: max(width - 1, 0) for name, width in widths.items()}
-    first, second = names[0], names[1]
-    one[first][block:] = near[first]
-    one[second][:block] = near[second]
-    other = {name: units.copy() for name, units in one.items()}
+    columns. The last cluster has a record more, so that it differs."""
     people = policy.records_per_person
-    other[first][:people], other[second][:people] = 0, widths[second]
-    return Pair("one moves past clusters on two sides of the corner", make_table(policy, one), make_table(policy, other), people)
+    block = max(policy.protect.k or 1, people) * policy.parts
+    widths = {name: column.exact_grid.width for name, column in policy.noise_columns.items()}
+    first, second = names[0], names[1]
+    before = {name: np.zeros(2 * block + 1, dtype=np.int64) for name in widths}
+    before[first][block:] = max(widths[first] - 1, 0)
+    before[second][:block] = max(widths[second] - 1, 0)
+    after = {name: units.copy() for name, units in before.items()}
+    after[first][:people], after[second][:people] = 0, widths[second]
+    description = "one moves past clusters on two sides of the corner"
+    return Pair(description, make_table(policy, before), make_table(policy, after), people)
 
 
-def _class_shapes(size: int) -> Iterator[tuple[str, npt.NDArray[np.float64]]]:
+def _class_shapes(size: int) -> Iterator[tuple[str, FloatArray]]:
     for middle in (0.0, 0.3, 0.5):
         shape = np.zeros(size)
         shape[-1] = 1.0
@@ -284,8 +267,8 @@ def _class_shapes(size: int) -> Iterator[tuple[str, npt.NDArray[np.float64]]]:
     yield "evenly spread", np.linspace(0, 1, size)
 
 
-def _draw(stream: NoiseStream, count: int, below: int) -> Ints:
+def _draw(stream: NoiseStream, count: int, below: int) -> IntArray:
     """So many whole numbers from 0 to below - 1."""
-    words = np.empty(count, dtype=np.uint64)
-    stream.words(0, 3 * stream.take_lanes(-(-count // 3)), words)
-    return (words % np.uint64(below)).astype(np.int64)
+    random_words = np.empty(count, dtype=np.uint64)
+    stream.words(0, 3 * stream.take_lanes(-(-count // 3)), random_words)
+    return (random_words % np.uint64(below)).astype(np.int64)

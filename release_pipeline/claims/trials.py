@@ -6,7 +6,7 @@ the first; everything else gets its own. Limits of a policy on how much may be s
 outcomes.
 
 Of a method that counts by value only the noisy counts are drawn. They are published, and released values are made of them and of
-declared facts: whoever has the counts can make the values, and neither the fit behind these nor a masked table tells more.
+declared facts: whoever has the counts can make the values, and neither the fit behind these nor a masked table reveals more.
 """
 
 from __future__ import annotations
@@ -15,22 +15,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.masking import COUNTS, RECORD, RecordStrategy, Strategy, find_strategy
 from release_pipeline.masking.by_value import read_stages
 from release_pipeline.masking.parts import PART
 from release_pipeline.masking.swapping import SwapStrategy
+from release_pipeline.mechanisms.basis.grid import FloatArray, IntArray
 from release_pipeline.mechanisms.by_value import Stage
 from release_pipeline.mechanisms.noise import SECRET_BYTES, derive_key
 from release_pipeline.policy import Policy
 from release_pipeline.rows.columns import Read, load_table, read_tables, read_with
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Tables = dict[str, pa.Table]
-GROUPED_ANEW = 25  # draws between two groupings: only the order of ties is drawn anew, and sums do not depend on it. Parts matter
+GROUPED_EVERY = 25  # draws: another grouping draws the order of ties only, and sums do not depend on it. Parts matter
 ROOT = bytes(SECRET_BYTES)  # of made-up secrets: every run of an audit draws the same
 
 
@@ -39,28 +37,23 @@ class Seen:
     """What came out of each draw. `values`: by column, draws by records, NaN where a record was not released; `order`: the record
     in each released row, -1 after the last; `cluster`: the cluster of each record in each column, where there is one."""
 
-    values: Mapping[str, Floats]
-    order: Ints
-    cluster: Mapping[str, Ints]
+    values: Mapping[str, FloatArray]
+    order: IntArray
+    cluster: Mapping[str, IntArray]
 
-    @property
-    def draws(self) -> int:
-        """How many."""
-        return len(self.order)
-
-    def in_rows(self, name: str) -> Floats:
+    def in_rows(self, name: str) -> FloatArray:
         """A column as it was released, row by row; NaN after the last."""
-        found = np.take_along_axis(self.values[name], np.maximum(self.order, 0), axis=1)
-        return np.where(self.order >= 0, found, np.nan)
+        rows = np.take_along_axis(self.values[name], np.maximum(self.order, 0), axis=1)
+        return np.where(self.order >= 0, rows, np.nan)
 
 
 @dataclass(frozen=True, slots=True)
 class Noiseless:
     """What a table's statistics are before any noise, by column: in units of the column, of each cluster."""
 
-    centroids: Mapping[str, Floats]
-    scales: Mapping[str, Floats]
-    size: Ints
+    centroids: Mapping[str, FloatArray]
+    scales: Mapping[str, FloatArray]
+    size: IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,44 +61,32 @@ class Counted:
     """The noisy counts of a column in one draw: the `stages` of each part of the release, and the records (`rows`) of that."""
 
     stages: Sequence[Sequence[Stage]]
-    rows: Sequence[Ints]
-
-
-def release_both(policy: Policy, one: pa.Table, other: pa.Table, *, draws: int, purpose: str) -> tuple[Seen, Seen]:
-    """So many releases of each of two neighbouring tables, with secrets of their own."""
-    first, second = _release(policy, [one, other], draws=draws, purpose=purpose)
-    return first, second
+    rows: Sequence[IntArray]
 
 
 def count_both(
-    policy: Policy, one: pa.Table, other: pa.Table, *, draws: int, purpose: str
+    policy: Policy, first: pa.Table, second: pa.Table, *, draws: int, purpose: str
 ) -> tuple[list[dict[str, Counted]], list[dict[str, Counted]]]:
-    """The noisy counts, by column, of so many releases of each of two neighbouring tables, with secrets of their own."""
+    """The noisy counts, by column, of so many releases of each of two neighbouring tables, each with a secret of its own."""
     strategy = _find_lists(policy)
-    found: tuple[list[dict[str, Counted]], list[dict[str, Counted]]] = [], []
-    for number, made in _group_each(policy, [one, other], draws=draws, purpose=purpose):
-        for side, table in enumerate((one, other)):
+    counted: tuple[list[dict[str, Counted]], list[dict[str, Counted]]] = [], []
+    for number, made in _group_each(policy, [first, second], draws=draws, purpose=purpose):
+        for side, table in enumerate((first, second)):
             secret = derive_secret(purpose, "noise", side, number)
             measured = strategy.measure(
                 read_with(made[side], read_records(table)), secret=secret, context=(), progress=say_nothing
             )
-            found[side].append(_split_counts(policy, measured[COUNTS], made[side], table.num_rows))
-    return found
-
-
-def release_one(policy: Policy, table: pa.Table, *, draws: int, purpose: str) -> Seen:
-    """So many releases of one table."""
-    [seen] = _release(policy, [table], draws=draws, purpose=purpose)
-    return seen
+            counted[side].append(_split_counts(policy, measured[COUNTS], made[side], table.num_rows))
+    return counted
 
 
 def release_tables(policy: Policy, table: pa.Table, *, draws: int, purpose: str) -> list[tuple[pa.Table, Tables]]:
     """So many released tables, each with the tables that the grouping stored for it."""
-    found: list[tuple[pa.Table, Tables]] = []
+    strategy, releases = _find_lists(policy), list[tuple[pa.Table, Tables]]()
     for number in range(draws):
         made = _group(policy, table, derive_secret(purpose, "grouping", number))
-        found.append((_mask(_find_lists(policy), table, made, derive_secret(purpose, "noise", number)), made))
-    return found
+        releases.append((_mask(strategy, table, made, derive_secret(purpose, "noise", number)), made))
+    return releases
 
 
 def describe_noiseless(policy: Policy, table: pa.Table) -> Noiseless | None:
@@ -115,7 +96,7 @@ def describe_noiseless(policy: Policy, table: pa.Table) -> Noiseless | None:
     stored = _group(policy, table, derive_secret("noiseless")).get("statistics")
     if stored is None or "statistic" not in stored.column_names:
         return None
-    centroids, scales, size = dict[str, Floats](), dict[str, Floats](), np.zeros(0, dtype=np.int64)
+    centroids, scales, size = dict[str, FloatArray](), dict[str, FloatArray](), np.zeros(0, dtype=np.int64)
     for name, column in policy.noise_columns.items():
         mine = stored.filter(pa.array(np.array(stored.column("column_name").to_pylist()) == name))
         size = mine.column("size").to_numpy()
@@ -124,7 +105,8 @@ def describe_noiseless(policy: Policy, table: pa.Table) -> Noiseless | None:
     return Noiseless(centroids, scales, size)
 
 
-def _release(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpose: str) -> list[Seen]:
+def release_each(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpose: str) -> list[Seen]:
+    """What came out of so many releases of each of these tables, each release with a secret of its own."""
     names = list(policy.noise_columns)
     rows = tables[0].num_rows
     values = [{name: np.full((draws, rows), np.nan) for name in names} for _ in tables]
@@ -134,17 +116,17 @@ def _release(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpose:
     for number, made in _group_each(policy, tables, draws=draws, purpose=purpose):
         for side, table in enumerate(tables):
             released = _mask(strategy, table, made[side], derive_secret(purpose, "noise", side, number))
-            own = released.column(RECORD).to_numpy()
-            order[side][number, : len(own)] = own
+            records = released.column(RECORD).to_numpy()
+            order[side][number, : len(records)] = records
             for name in names:
-                values[side][name][number, own] = released.column(name).to_numpy()
+                values[side][name][number, records] = released.column(name).to_numpy()
     return [Seen(values[side], order[side], _clusters(policy, made[side])) for side in range(len(tables))]
 
 
 def _group_each(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpose: str) -> Iterator[tuple[int, list[Tables]]]:
     """The number of each draw, and what the grouping of each table stored for it."""
     made: list[Tables] = []
-    every = 1 if policy.parts > 1 else GROUPED_ANEW
+    every = 1 if policy.parts > 1 else GROUPED_EVERY
     for number in range(draws):
         if number % every == 0:
             secret = derive_secret(purpose, "grouping", number)
@@ -156,9 +138,9 @@ def _group_each(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpo
 
 def _find_lists(policy: Policy) -> Strategy:
     """What makes the lists of columns. Swapping hands their values to other rows, which says nothing of a record's own noise:
-    what swapping promises is tested by itself (`swaps`)."""
-    found = find_strategy(policy)
-    return found.strategy if isinstance(found, SwapStrategy) else found
+    what swapping promises is tested by itself (`groups`)."""
+    strategy = find_strategy(policy)
+    return strategy.strategy if isinstance(strategy, SwapStrategy) else strategy
 
 
 def _group(policy: Policy, table: pa.Table, secret: bytes) -> Tables:
@@ -177,11 +159,10 @@ def _mask(strategy: Strategy, table: pa.Table, made: Tables, secret: bytes) -> p
 def _fix_scales(actual: Tables, neighbour: Tables) -> Tables:
     """The neighbour's tables with the noise scales of the actual data."""
     mine, its = actual["statistics"], neighbour["statistics"]
-    place = its.column_names.index("scale")
-    return neighbour | {"statistics": its.set_column(place, "scale", mine.column("scale"))}
+    return neighbour | {"statistics": its.set_column(its.column_names.index("scale"), "scale", mine.column("scale"))}
 
 
-def _clusters(policy: Policy, made: Tables) -> dict[str, Ints]:
+def _clusters(policy: Policy, made: Tables) -> dict[str, IntArray]:
     if policy.parts > 1 or "membership" not in made:
         return {}
     membership = made["membership"]
@@ -197,8 +178,8 @@ def _split_counts(policy: Policy, counts: pa.Table, made: Tables, records: int) 
     part, of_part = made["parts"].column(PART).to_numpy(), counts.column(PART).to_numpy()
     numbers = range(int(part.max()) + 1)
     rows = [np.flatnonzero(part == number) for number in numbers]
-    own = [counts.filter(pa.array(of_part == number)) for number in numbers]
-    return {name: Counted([read_stages(table, name) for table in own], rows) for name in policy.noise_columns}
+    counts_by_part = [counts.filter(pa.array(of_part == number)) for number in numbers]
+    return {name: Counted([read_stages(part, name) for part in counts_by_part], rows) for name in policy.noise_columns}
 
 
 def read_records(table: pa.Table) -> Read:
@@ -207,7 +188,7 @@ def read_records(table: pa.Table) -> Read:
 
 
 def derive_secret(*context: str | int) -> bytes:
-    """A made-up secret of its own for each purpose."""
+    """A made-up secret, another one for each purpose."""
     return derive_key(ROOT, "audit of claims", *context)
 
 

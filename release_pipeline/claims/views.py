@@ -11,6 +11,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations, permutations
 from typing import Any, TypeAlias
 
@@ -20,10 +21,10 @@ import pyarrow as pa
 
 from release_pipeline.claims.promises import Both, Codes, count_learnt
 from release_pipeline.claims.tables import Pair
-from release_pipeline.claims.trials import Counted, Ints, Noiseless, Seen, derive_secret, read_records, say_nothing
+from release_pipeline.claims.trials import Counted, Noiseless, Seen, derive_secret, read_records, say_nothing
 from release_pipeline.masking import BLOCKS, CELLS, PAIRS, find_strategy
 from release_pipeline.masking.whole_table import read_measured
-from release_pipeline.mechanisms.basis.grid import IntArray
+from release_pipeline.mechanisms.basis.grid import FloatArray, IntArray
 from release_pipeline.mechanisms.by_value.noise_laws import Noise
 from release_pipeline.mechanisms.whole_table import Measured
 from release_pipeline.policy import Policy
@@ -38,7 +39,7 @@ MOST_CODES = 0.25  # of the draws: where nearly every draw shows something else,
 Look: TypeAlias = Callable[[Seen], npt.NDArray[Any]]
 
 
-def look_at_list(name: str, landmarks: Floats, both: tuple[Noiseless | None, Noiseless | None]) -> dict[str, Look]:
+def look_at_list(name: str, landmarks: FloatArray, both: tuple[Noiseless | None, Noiseless | None]) -> dict[str, Look]:
     """Ways to look at the list of a column's released values, and at the order in which they lie."""
     looks: dict[str, Look] = {
         "values, sorted": lambda seen: np.sort(seen.values[name], axis=1),
@@ -47,10 +48,9 @@ def look_at_list(name: str, landmarks: Floats, both: tuple[Noiseless | None, Noi
         "the mean": lambda seen: np.nanmean(np.where(seen.order >= 0, seen.in_rows(name), np.nan), axis=1),
         "the first and the last row": lambda seen: _places(seen.in_rows(name)[:, [0, -1]], landmarks),
     }
-    one, other = both
-    if one is not None and other is not None and one.centroids[name].shape == other.centroids[name].shape:
-        mine, its = one, other
-        looks["likelihood ratio of the centroids"] = lambda seen: _log_ratio(seen.values[name], name, mine, its)
+    first, second = both
+    if first is not None and second is not None and first.centroids[name].shape == second.centroids[name].shape:
+        looks["likelihood ratio of the centroids"] = partial(_log_ratio, name=name, first=first, second=second)
     return looks
 
 
@@ -60,9 +60,9 @@ def look_at_lists(names: Sequence[str], of_each: Mapping[str, dict[str, Look]]) 
     for view in ("places between landmarks, sorted", "how many lie at each end"):
         parts = [of_each[name][view] for name in names]
         looks[f"{view}, in all columns"] = lambda seen, parts=parts: np.concatenate([look(seen) for look in parts], axis=1)
-    for one, other in combinations(names[:4], 2):
-        looks[f"how many values {one} and {other} have in common, rank by rank"] = lambda seen, one=one, other=other: np.sum(
-            np.sort(seen.values[one], axis=1) == np.sort(seen.values[other], axis=1), axis=1
+    for a, b in combinations(names[:4], 2):
+        looks[f"how many values {a} and {b} have in common, rank by rank"] = lambda seen, a=a, b=b: np.sum(
+            np.sort(seen.values[a], axis=1) == np.sort(seen.values[b], axis=1), axis=1
         )
     ratios = [of_each[name].get("likelihood ratio of the centroids") for name in names]
     if all(ratio is not None for ratio in ratios):
@@ -71,11 +71,11 @@ def look_at_lists(names: Sequence[str], of_each: Mapping[str, dict[str, Look]]) 
 
 
 def look_at_rows(
-    names: Sequence[str], landmarks: Mapping[str, Floats], both: tuple[Noiseless | None, Noiseless | None]
+    names: Sequence[str], landmarks: Mapping[str, FloatArray], both: tuple[Noiseless | None, Noiseless | None]
 ) -> dict[str, Look]:
     """Ways to look at a table row by row, and at which rows share everything."""
 
-    def places(seen: Seen) -> Ints:
+    def places(seen: Seen) -> IntArray:
         code = np.zeros(seen.order.shape, dtype=np.int64)
         for name in names:
             code = code * (2 * len(landmarks[name]) + 2) + _places(seen.in_rows(name), landmarks[name]) + 1
@@ -88,17 +88,16 @@ def look_at_rows(
             [_count_ends(_places(seen.values[name], landmarks[name])) for name in names], axis=1
         ),
     }
-    one, other = both
-    if one is not None and other is not None and len(one.size) <= MOST_CLUSTERS:
-        mine, its = one, other
-        looks["likelihood ratio of the vectors"] = lambda seen: _log_ratio_of_vectors(seen, names, mine, its)
+    first, second = both
+    if first is not None and second is not None and len(first.size) <= MOST_CLUSTERS:
+        looks["likelihood ratio of the vectors"] = partial(_log_ratio_of_vectors, names=names, first=first, second=second)
     return looks
 
 
-def look_at_centroid(names: Sequence[str], landmarks: Mapping[str, Floats], record: int) -> dict[str, Look]:
+def look_at_centroid(names: Sequence[str], landmarks: Mapping[str, FloatArray], record: int) -> dict[str, Look]:
     """Ways to look at the one centroid that a record's cluster has: its value in these columns."""
 
-    def values(seen: Seen) -> Floats:
+    def values(seen: Seen) -> FloatArray:
         return np.stack([seen.values[name][:, record] for name in names], axis=1)
 
     return {
@@ -122,66 +121,65 @@ def number_shown(shown: tuple[npt.NDArray[Any], npt.NDArray[Any]]) -> Both | Non
     _, codes = np.unique(together, axis=0, return_inverse=True)
     codes = codes.reshape(-1).astype(np.int64)
     both = codes[: len(rows[0])], codes[len(rows[0]) :]
-    known = np.concatenate([codes[: len(part)] for codes, part in zip(both, learnt, strict=True)])
-    return both if len(np.unique(known)) <= MOST_CODES * len(known) else None
+    learnt_codes = np.concatenate([codes[: len(part)] for codes, part in zip(both, learnt, strict=True)])
+    return both if len(np.unique(learnt_codes)) <= MOST_CODES * len(learnt_codes) else None
 
 
-def number_records(values: Floats, landmarks: Sequence[Floats]) -> Codes:
+def number_records(values: FloatArray, landmarks: Sequence[FloatArray]) -> Codes:
     """What one record shows in each draw, of its columns (draws by columns), as numbers; -1 where it was not released."""
     code = np.zeros(len(values), dtype=np.int64)
-    for place, marks in enumerate(landmarks):
-        code = code * (2 * len(marks) + 2) + _places(values[:, [place]], marks)[:, 0] + 1
+    for column, marks in enumerate(landmarks):
+        code = code * (2 * len(marks) + 2) + _places(values[:, [column]], marks)[:, 0] + 1
     return np.where(np.isnan(values).any(axis=1), -1, code)
 
 
-def _places(values: Floats, landmarks: Floats) -> Ints:
+def _places(values: FloatArray, landmarks: FloatArray) -> IntArray:
     """Where values lie among ascending landmarks: odd at one, even between; -1 where there is none."""
     below = np.searchsorted(landmarks, values, side="left")
     at = np.isin(values, landmarks)
     return np.where(np.isnan(values), -1, 2 * below + at)
 
 
-def _count_ends(places: Ints) -> Ints:
+def _count_ends(places: IntArray) -> IntArray:
     """How many lie at the lowest landmark or below, and how many at the highest or above."""
     top = int(places.max(initial=0))
     return np.stack([np.sum((places >= 0) & (places <= 1), axis=1), np.sum(places >= top - 1, axis=1)], axis=1)
 
 
-def _log_ratio(values: Floats, name: str, one: Noiseless, other: Noiseless) -> Floats:
-    """The logarithm of the likelihood ratio, for Laplace noise on the centroids in ascending order: as somebody reckons who knows
-    both tables and the scales. Where order or domain were restored it is a figure like any other."""
-    starts = np.cumsum(one.size) - one.size
-    centroids = np.sort(values, axis=1)[:, starts]
-    apart = np.abs(centroids - np.sort(one.centroids[name])) - np.abs(centroids - np.sort(other.centroids[name]))
-    return (apart / np.maximum(one.scales[name], _NO_NOISE)).sum(axis=1)
+def _log_ratio(seen: Seen, *, name: str, first: Noiseless, second: Noiseless) -> FloatArray:
+    """The logarithm of the likelihood ratio of each draw, for Laplace noise on the centroids in ascending order: by somebody who
+    knows both tables and the scales. Where order or domain were restored it is a figure like any other."""
+    starts = np.cumsum(first.size) - first.size
+    centroids = np.sort(seen.values[name], axis=1)[:, starts]
+    apart = np.abs(centroids - np.sort(first.centroids[name])) - np.abs(centroids - np.sort(second.centroids[name]))
+    return (apart / np.maximum(first.scales[name], _NO_NOISE)).sum(axis=1)
 
 
-def _log_ratio_of_vectors(seen: Seen, names: Sequence[str], one: Noiseless, other: Noiseless) -> Floats:
-    """The logarithm of the likelihood ratio of a release that is a list of vectors in no order, each as often as its cluster is
-    large: over all ways in which clusters of their sizes could have given them. 0 where that cannot be told."""
-    ways = [np.array(way) for way in permutations(range(len(one.size))) if np.array_equal(one.size[list(way)], one.size)]
-    centroids = [np.stack([part.centroids[name] for name in names], axis=1) for part in (one, other)]
-    scales = np.stack([one.scales[name] for name in names], axis=1)
+def _log_ratio_of_vectors(seen: Seen, *, names: Sequence[str], first: Noiseless, second: Noiseless) -> FloatArray:
+    """The logarithm of the likelihood ratio of each draw, of a release that is a list of vectors in no order, each as often as
+    its cluster is large: over all ways in which clusters of their sizes could have given them. 0 where nothing can be said."""
+    sizes = first.size
+    ways = [np.array(way) for way in permutations(range(len(sizes))) if np.array_equal(sizes[list(way)], sizes)]
+    centroids = [np.stack([part.centroids[name] for name in names], axis=1) for part in (first, second)]
+    scales = np.stack([first.scales[name] for name in names], axis=1)
     rows = np.stack([seen.in_rows(name) for name in names], axis=2)
-    found = np.zeros(seen.draws)
+    ratios = np.zeros(len(rows))
     for draw, table in enumerate(rows):
         vectors, counts = np.unique(table, axis=0, return_counts=True)
-        if len(vectors) != len(one.size):
-            continue
         by_size = np.argsort(counts, kind="stable")
-        if not np.array_equal(counts[by_size], np.sort(one.size)):
+        if not np.array_equal(counts[by_size], np.sort(sizes)):
             continue
         given = np.empty_like(vectors)
-        given[np.argsort(one.size, kind="stable")] = vectors[by_size]
+        given[np.argsort(sizes, kind="stable")] = vectors[by_size]
         fits = [
             np.logaddexp.reduce([-(np.abs(given[way] - of) / np.maximum(scales, _NO_NOISE)).sum() for way in ways])
             for of in centroids
         ]
-        found[draw] = fits[1] - fits[0]
-    return found
+        ratios[draw] = fits[1] - fits[0]
+    return ratios
 
 
-def _cut_figures(figures: Floats) -> Floats:
+def _cut_figures(figures: FloatArray) -> FloatArray:
     """Places that cut figures into about equally frequent groups; where there are few figures, all of them."""
     distinct = np.unique(figures)
     bins = min(BINS, max(len(figures) // FEW, 2))
@@ -197,76 +195,76 @@ def _cut_figures(figures: Floats) -> Floats:
 
 
 DECIMALS = 9  # of figures: sums of the same terms in another order are the same figure
-Units: TypeAlias = Mapping[str, Ints]  # a table's numbers in grid units, by column
+Units: TypeAlias = Mapping[str, IntArray]  # a table's numbers in grid units, by column
 
 
 @dataclass(frozen=True, slots=True)
 class NoisyList:
-    """Noisy counts or sums of one list, and how far they are from the exact ones of either table."""
+    """The noise of one list of counts or sums, and how far these are from the exact ones of the first and of the second table."""
 
     noise: Noise
-    one: Floats
-    other: Floats
+    off_first: FloatArray
+    off_second: FloatArray
 
     @property
     def log_ratio(self) -> float:
-        """How much likelier these numbers are of the other table, in nats; (|y - c_one| - |y - c_other|) / t, added up, where the
-        noise is Laplace's."""
-        return float(self.noise.log_ratio(self.other, self.one).sum())
+        """How much likelier these numbers are of the second table, in nats; (|y - c_first| - |y - c_second|) / t, added up, where
+        the noise is Laplace's."""
+        return float(self.noise.log_ratio(self.off_second, self.off_first).sum())
 
-    def likeness(self, second: NoisyList) -> float:
-        """How much more this list and a second one have the same noise, lane by lane, if both are of the other table. Lanes in
+    def likeness(self, other: NoisyList) -> float:
+        """How much more this list and another one have the same noise, lane by lane, if both are of the second table. Lanes in
         which the tables do not differ cancel; noise that is drawn twice shows in the others."""
-        lanes = min(len(self.one), len(second.one))
-        mine, its = self.noise.spread, second.noise.spread
-        apart = [np.abs(a[:lanes] / mine - b[:lanes] / its) for a, b in ((self.one, second.one), (self.other, second.other))]
-        return float((apart[0] - apart[1]).sum())
+        lanes, mine, its = min(len(self.off_first), len(other.off_first)), self.noise.spread, other.noise.spread
+        first = np.abs(self.off_first[:lanes] / mine - other.off_first[:lanes] / its)
+        second = np.abs(self.off_second[:lanes] / mine - other.off_second[:lanes] / its)
+        return float((first - second).sum())
 
 
-def compare_lists(noise: Noise, counts: Ints, one: Ints, other: Ints) -> NoisyList:
-    """Noisy counts beside the exact ones of either table."""
-    return NoisyList(noise, counts - one.astype(np.float64), counts - other.astype(np.float64))
+def compare_lists(noise: Noise, counts: IntArray, first: IntArray, second: IntArray) -> NoisyList:
+    """Noisy counts compared with the exact ones of either table."""
+    return NoisyList(noise, counts - first.astype(np.float64), counts - second.astype(np.float64))
 
 
-def show_counts(draws: Sequence[Mapping[str, Counted]], one: Units, other: Units) -> dict[str, npt.NDArray[Any]]:
+def show_counts(draws: Sequence[Mapping[str, Counted]], first: Units, second: Units) -> dict[str, npt.NDArray[Any]]:
     """What each draw shows of the columns that both tables have here, by the way of looking."""
-    figures: dict[str, Floats] = defaultdict(lambda: np.zeros(len(draws)))
-    cells = np.zeros((len(draws), 2), dtype=np.int64)
+    figures: dict[str, FloatArray] = defaultdict(lambda: np.zeros(len(draws)))
+    cells, both = np.zeros((len(draws), 2), dtype=np.int64), (first, second)
     for draw, counted in enumerate(draws):
         stages_of = {
             (name, part, number): (stage, rows)
-            for name in one
+            for name in first
             for part, (stages, rows) in enumerate(zip(counted[name].stages, counted[name].rows, strict=True))
             for number, stage in enumerate(stages, 1)
         }
         lists = {
-            key: compare_lists(stage.noise, stage.counts, *(_count(units[key[0]][rows], stage.edges) for units in (one, other)))
+            key: compare_lists(stage.noise, stage.counts, *(_count(units[key[0]][rows], stage.edges) for units in both))
             for key, (stage, rows) in stages_of.items()
         }
-        for (_, _, number), found in lists.items():
-            figures["likelihood ratio of all counts"][draw] += found.log_ratio
-            figures[f"likelihood ratio of stage {number}"][draw] += found.log_ratio
-        for words, first, second in _pair_lists(lists):
-            figures[f"the same noise in {words}"][draw] += first.likeness(second)
+        for (_, _, number), noisy_list in lists.items():
+            figures["likelihood ratio of all counts"][draw] += noisy_list.log_ratio
+            figures[f"likelihood ratio of stage {number}"][draw] += noisy_list.log_ratio
+        for pair, noisy_list, other in _pair_lists(lists):
+            figures[f"the same noise in {pair}"][draw] += noisy_list.likeness(other)
         edges = [stage.edges for stage, _ in stages_of.values()]
         cells[draw] = zlib.crc32(np.concatenate(edges).tobytes()), sum(map(len, edges))
-    rounded = {words: figure.round(DECIMALS) for words, figure in figures.items()}
+    rounded = {view: figure.round(DECIMALS) for view, figure in figures.items()}
     return {"which cells were counted": cells[:, 0], "how many cells were counted": cells[:, 1], **rounded}
 
 
 def _pair_lists(lists: Mapping[tuple[str, int, int], NoisyList]) -> Iterator[tuple[str, NoisyList, NoisyList]]:
     """Lists whose noise must not be the same: of two stages, of two columns, of two parts."""
-    for (first, one), (second, other) in combinations(lists.items(), 2):
-        differs = [a != b for a, b in zip(first, second, strict=True)]
+    for (key, noisy_list), (other_key, other) in combinations(lists.items(), 2):
+        differs = [a != b for a, b in zip(key, other_key, strict=True)]
         if differs == [False, False, True]:
-            yield f"stages {first[2]} and {second[2]}", one, other
+            yield f"stages {key[2]} and {other_key[2]}", noisy_list, other
         elif differs == [True, False, False]:
-            yield f"columns {first[0]} and {second[0]}", one, other
+            yield f"columns {key[0]} and {other_key[0]}", noisy_list, other
         elif differs == [False, True, False]:
-            yield "two parts", one, other
+            yield "two parts", noisy_list, other
 
 
-def _count(units: Ints, edges: Ints) -> Ints:
+def _count(units: IntArray, edges: IntArray) -> IntArray:
     """How many of these numbers are in each cell."""
     return np.bincount(np.searchsorted(edges, units, side="right") - 1, minlength=len(edges) - 1)
 
@@ -280,7 +278,6 @@ def _count(units: Ints, edges: Ints) -> Ints:
 
 
 RECORDS = 40  # with few of them one is a large part of every node
-Floats: TypeAlias = npt.NDArray[np.float64]
 Shown: TypeAlias = dict[str, npt.NDArray[Any]]
 _FAMILY = WholeTableFamily(WholeTableOptions)
 
@@ -288,34 +285,33 @@ _FAMILY = WholeTableFamily(WholeTableOptions)
 def make_whole_pairs(policy: Policy) -> list[Pair]:
     """Neighbours that differ in all columns at once: the one ends of them against the others."""
     declared, people = declare_columns(policy.columns), policy.records_per_person
-    last = {name: column.width + column.labels for name, column in declared.items()}
     rest = RECORDS - people
-    tables: dict[str, tuple[dict[str, IntArray], dict[str, int], dict[str, int]]] = {}
     even = {name: np.rint(np.linspace(0, column.width, rest)).astype(np.int64) for name, column in declared.items()}
-    middle = {name: np.full(rest, column.width // 2, dtype=np.int64) for name, column in declared.items()}
-    inside = {name: int(column.is_wide) for name, column in declared.items()}  # ends are cells of their own, whatever is cut
-    zeros, ends = inside, {name: column.width - inside[name] for name, column in declared.items()}
-    tables["one moves past all of an even spread"] = even, zeros, ends
-    tables["one moves from one side of a heap to the other"] = middle, zeros, ends
+    middle = {name: column.width // 2 for name, column in declared.items()}
+    heap = {name: np.full(rest, entry, dtype=np.int64) for name, entry in middle.items()}
+    low = {name: int(column.is_wide) for name, column in declared.items()}  # ends are cells of their own, whatever is cut
+    high = {name: column.width - low[name] for name, column in declared.items()}
     beside = {name: min(column.width // 2 + 1, column.width) for name, column in declared.items()}
-    tables["one leaves a heap for the entry beside it"] = (
-        middle,
-        {name: column.width // 2 for name, column in declared.items()},
-        beside,
-    )
-    tables["one loses all values"] = even, zeros, last
+    last = {name: column.width + column.labels for name, column in declared.items()}
     return [
-        Pair(words, _spell(policy, others, first, people), _spell(policy, others, to, people), people)
-        for words, (others, first, to) in tables.items()
+        Pair(description, _spell(policy, others, before, people), _spell(policy, others, after, people), people)
+        for description, others, before, after in (
+            ("one moves past all of an even spread", even, low, high),
+            ("one moves from one side of a heap to the other", heap, low, high),
+            ("one leaves a heap for the entry beside it", heap, middle, beside),
+            ("one loses all values", even, low, last),
+        )
     ]
 
 
 def _spell(policy: Policy, others: Mapping[str, IntArray], first: Mapping[str, int], people: int) -> pa.Table:
-    columns: dict[str, Any] = {}
     counted = pick_synthetic(policy.columns)
-    for name, entries in others.items():
-        columns[name] = spell_entries(counted[name], np.append(np.full(people, first[name]), entries).astype(np.int64))
-    return pa.table(columns)
+    return pa.table(
+        {
+            name: spell_entries(counted[name], np.append(np.full(people, first[name]), entries).astype(np.int64))
+            for name, entries in others.items()
+        }
+    )
 
 
 def show_whole(policy: Policy, pair: Pair, *, draws: int, purpose: str) -> tuple[Shown, Shown]:
@@ -326,51 +322,51 @@ def show_whole(policy: Policy, pair: Pair, *, draws: int, purpose: str) -> tuple
 
 def _show(policy: Policy, pair: Pair, side: int, *, draws: int, purpose: str) -> Shown:
     names, strategy = list(declare_columns(policy.columns)), find_strategy(policy)
-    design = _FAMILY.declare(policy, pair.one.num_rows)
-    exact = [{name: _entries(policy, name, table) for name in names} for table in (pair.one, pair.other)]
-    figures: dict[str, Floats] = defaultdict(lambda: np.zeros(draws))
+    design = _FAMILY.declare(policy, pair.first.num_rows)
+    exact = [{name: _entries(policy, name, table) for name in names} for table in (pair.first, pair.second)]
+    read = read_records(pair.second if side else pair.first)
+    figures: dict[str, FloatArray] = defaultdict(lambda: np.zeros(draws))
     cells = np.zeros((draws, 1 + len(design.cuts)), dtype=np.int64)
     for draw in range(draws):
         secret = derive_secret(purpose, "noise", side, draw)
-        table = pair.other if side else pair.one
-        made = strategy.measure(read_records(table), secret=secret, context=(), progress=say_nothing)
+        made = strategy.measure(read, secret=secret, context=(), progress=say_nothing)
         measured = read_measured(names, design, made[CELLS], made.get(BLOCKS, made[PAIRS]))
         lists = dict(_list_all(names, measured, exact))
-        for words, found in lists.items():
-            figures["likelihood ratio of all counts"][draw] += found.log_ratio
-            figures[f"likelihood ratio of {words}"][draw] += found.log_ratio
-        for (words, one), (others, other) in combinations(lists.items(), 2):
-            figures[f"the same noise in {words} and {others}"][draw] += one.likeness(other)
-        for place, name in enumerate(names):
-            if design.columns[place].labels:
-                # noise that adds up to 0 over the values is no likelier of either table, but their number is told
-                valued = len(measured.cells[place].edges) - 1
-                figures[f"how many have a value of {name}"][draw] = measured.margins[place][:valued].sum()
-        edges = [measured.cells[place].edges for place in design.cuts]
-        cells[draw, 0] = zlib.crc32(b"".join(found.tobytes() for found in edges))
-        cells[draw, 1:] = [found[len(found) // 2] for found in edges]
-    shown: Shown = {words: figure.round(DECIMALS) for words, figure in figures.items()}
+        for columns, noisy_list in lists.items():
+            figures["likelihood ratio of all counts"][draw] += noisy_list.log_ratio
+            figures[f"likelihood ratio of {columns}"][draw] += noisy_list.log_ratio
+        for (columns, noisy_list), (other_columns, other) in combinations(lists.items(), 2):
+            figures[f"the same noise in {columns} and {other_columns}"][draw] += noisy_list.likeness(other)
+        for column, name in enumerate(names):
+            if design.columns[column].labels:
+                # noise that adds up to 0 over the values is no likelier of either table, but their number is public
+                valued = len(measured.cells[column].edges) - 1
+                figures[f"how many have a value of {name}"][draw] = measured.margins[column][:valued].sum()
+        edges = [measured.cells[column].edges for column in design.cuts]
+        cells[draw, 0] = zlib.crc32(b"".join(part.tobytes() for part in edges))
+        cells[draw, 1:] = [part[len(part) // 2] for part in edges]
+    shown: Shown = {view: figure.round(DECIMALS) for view, figure in figures.items()}
     if design.cuts:
         shown["which cells were counted"] = cells[:, 0]
-        shown |= {f"where the middle cell of {names[place]} begins": cells[:, 1 + i] for i, place in enumerate(design.cuts)}
+        shown |= {f"where the middle cell of {names[column]} begins": cells[:, 1 + i] for i, column in enumerate(design.cuts)}
     return shown
 
 
 def _list_all(names: list[str], measured: Measured, exact: list[dict[str, IntArray]]) -> Iterator[tuple[str, NoisyList]]:
     """The counts of every column, and of every pair, or of the columns that were counted together: pairs are sums of these."""
     groups: list[list[IntArray]] = []
-    for place, name in enumerate(names):
-        cell = [measured.cells[place].find(entries[name]) for entries in exact]
-        groups.append([measured.groups[place][found] for found in cell])
-        yield name, _compare_codes(measured.design.margins, measured.margins[place], cell)
-    for columns, own in measured.tables.items():
-        both = [np.ravel_multi_index([groups[column][side] for column in columns], own.counts.shape) for side in range(2)]
-        yield " with ".join(names[column] for column in columns), _compare_codes(own.noise, own.counts.ravel(), both)
+    for column, name in enumerate(names):
+        cells = [measured.cells[column].find(entries[name]) for entries in exact]
+        groups.append([measured.groups[column][part] for part in cells])
+        yield name, _compare_codes(measured.design.margins, measured.margins[column], cells)
+    for columns, table in measured.tables.items():
+        codes = [np.ravel_multi_index([groups[column][side] for column in columns], table.counts.shape) for side in range(2)]
+        yield " with ".join(names[column] for column in columns), _compare_codes(table.noise, table.counts.ravel(), codes)
 
 
 def _compare_codes(noise: Noise, counts: IntArray, codes: Sequence[IntArray]) -> NoisyList:
-    one, other = (np.bincount(found, minlength=len(counts)) for found in codes)
-    return compare_lists(noise, counts, one, other)
+    first, second = (np.bincount(part, minlength=len(counts)) for part in codes)
+    return compare_lists(noise, counts, first, second)
 
 
 def _entries(policy: Policy, name: str, table: pa.Table) -> IntArray:

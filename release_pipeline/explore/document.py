@@ -279,7 +279,7 @@ def view_setting(tested: Tried, number: int, targets: Sequence[Target] = ()) -> 
     met = [] if limit is None else [*tell_linkage(policy)]  # what a policy that passes the gate says; this one does not
     return SettingView(
         number=number,
-        words=setting.words,
+        words=setting.summary,
         block=setting.block,
         changes=tested.changed.changes,
         method=policy.protect.method,

@@ -359,10 +359,10 @@ def _try_others(
     bench: Bench, settings: Sequence[Setting], refused: Sequence[Refused], *, progress: Progress
 ) -> list[Tried | Refused]:
     """What each setting comes to, in their order; those that are refused already are not tried."""
-    by_words = {refusal.setting.words: refusal for refusal in refused}
-    open_settings = [setting for setting in settings if setting.words not in by_words]
+    by_words = {refusal.setting.summary: refusal for refusal in refused}
+    open_settings = [setting for setting in settings if setting.summary not in by_words]
     tried = iter(try_settings(bench, open_settings, progress=progress))
-    return [by_words.get(setting.words) or next(tried) for setting in settings]
+    return [by_words.get(setting.summary) or next(tried) for setting in settings]
 
 
 def _make_document(
@@ -392,7 +392,7 @@ def _make_document(
         columns=tuple(bench.policy.noise_columns),
         settings=tuple(replace(view, ledger=ledger) for view, ledger in zip(views, ledgers, strict=True)),
         refused=tuple(
-            RefusedView(number, result.setting.words, result.why, result.by_ledger)
+            RefusedView(number, result.setting.summary, result.why, result.by_ledger)
             for number, result in numbered
             if isinstance(result, Refused)
         ),

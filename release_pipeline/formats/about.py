@@ -45,12 +45,11 @@ class ContributorView:
     organisation: Annotated[str | None, "Where they are at home."] = None
     orcid: Annotated[str | None, "Their ORCID iD."] = None
 
-    @property
-    def words(self) -> str:
-        """Name, organisation and role in a phrase."""
+    def describe(self) -> str:
+        """Name, organisation, role and ORCID iD in a phrase."""
         role = PUBLIC.read_section("contributor").get(self.role, self.role)
-        parts = [self.name, *([self.organisation] if self.organisation else []), role]
-        return join_names([*parts, *([f"ORCID {self.orcid}"] if self.orcid else [])])
+        parts = (self.name, self.organisation, role, f"ORCID {self.orcid}" if self.orcid else None)
+        return join_names(part for part in parts if part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +67,11 @@ class About:
 
     title: Annotated[str, "What they are called."]
     description: Annotated[str, "What they are, of whom, and how they came about."]
-    licence: Annotated[Licence, "On which terms they may be used."]
-    publisher: Annotated[Publisher, "Who publishes."]
-    contact: Annotated[Contact, "Who answers questions."]
+    licence: Licence
+    publisher: Publisher
+    contact: Contact
     contributors: Annotated[tuple[ContributorView, ...], "Who had a part in the data."] = ()
-    coverage: Annotated[Coverage, "What the records are about."] = Coverage()
+    coverage: Coverage = Coverage()
     sampling: Annotated[str | None, "How the records were drawn."] = None
     keywords: Annotated[tuple[str, ...], "What a reader may look for."] = ()
     citation: Annotated[str, "How to cite the release."] = ""
@@ -82,8 +81,8 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class ColumnWords:
-    """What readers are told of a column in the words of the policy: what it has, in which unit, what there is to know of it, what
-    people were asked, and what its entries mean."""
+    """What a policy says of a column, for its readers: what it has, in which unit, what there is to know of it, what people were
+    asked, and what its entries mean."""
 
     name: str
     label: str | None = None
@@ -106,13 +105,13 @@ def cite(about: About, release: str, published: str) -> str:
 
 
 def list_facts(about: About) -> Iterator[tuple[str, str]]:
-    """Each fact in words, with what it is about."""
+    """Each fact, with what it is about before it."""
     yield PUBLIC("about.licence"), _with_address(about.licence.title, about.licence.url)
     yield PUBLIC("about.publisher"), _with_address(about.publisher.name, about.publisher.url)
     contact, coverage = about.contact, about.coverage
     yield PUBLIC("about.contact"), ", ".join(part for part in (contact.name, contact.email, contact.url) if part)
     if about.contributors:
-        yield PUBLIC("about.contributors"), "; ".join(person.words for person in about.contributors)
+        yield PUBLIC("about.contributors"), "; ".join(person.describe() for person in about.contributors)
     if coverage.places:
         yield PUBLIC("about.places"), ", ".join(coverage.places)
     if coverage.first is not None:
@@ -126,5 +125,5 @@ def list_facts(about: About) -> Iterator[tuple[str, str]]:
         yield PUBLIC("about.keywords"), ", ".join(about.keywords)
 
 
-def _with_address(words: str, address: str | None) -> str:
-    return words if address is None else PUBLIC("about.with_address", words=words, address=address)
+def _with_address(name: str, address: str | None) -> str:
+    return name if address is None else PUBLIC("about.with_address", words=name, address=address)

@@ -1,4 +1,4 @@
-"""What the reviewers' page is told of attacks, as types."""
+"""What the reviewers' page says of attacks, as types."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ShareView:
-    """A share between 0 and 1 with its 95% interval. `tried` of `among` were looked at; with all of them there is no interval
-    to speak of, and low and high are the value. `among` None: there is no end of what could be tried."""
+    """A share between 0 and 1 with its 95% interval: `tried` of `among` were tried. Where all were, low and high are the value.
+    `among` is None where there is no end of what could be tried."""
 
     value: float
     low: float
@@ -71,7 +71,7 @@ class ClaimView:
 
 @dataclass(frozen=True, slots=True)
 class NearView:
-    """What the row nearest by the columns `known` tells of people that synthetic rows were made of, and of strangers: how often
+    """What the row nearest by the columns `known` says of people that synthetic rows were made of, and of strangers: how often
     a row is just like them there, the median distance, and what the other columns of the nearest row say of them (`claims`);
     where every column is known, what each says whose row is nearest by all others."""
 

@@ -5,8 +5,8 @@ Amounts are whole numbers (nano-epsilon, or releases), as is the geometry of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 
 from release_pipeline.mechanisms.accounting.budget import format_nano
 from release_pipeline.mechanisms.basis.figures import format_count
@@ -56,12 +56,12 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A step in a chart: where the line is after it, its short name, and everything about it in words."""
+    """A step in a chart: where the line is after it, its short name, and a sentence with everything about it."""
 
     x: int
     y: int
     name: str
-    words: str
+    description: str
     state: str
 
 
@@ -107,16 +107,16 @@ def list_sums(population: PopulationView) -> list[int]:
 def draw_burndown(population: PopulationView) -> Chart:
     """What remains after each charge as a line in steps, then, dashed, what would remain after what is planned.
 
-    Every coordinate lies in the picture, the lines never rise, and no two of the labels beside the lines overlap.
+    Every coordinate lies in the picture, the lines never rise, and no two of the labels at the lines overlap.
     """
     sums = list_sums(population)
-    count = sum(step.state in ("spent", "reserved") for step in population.steps)
-    room = max(MOST_SHOWN // 2, MOST_SHOWN - count)
-    end = min(len(sums), count + room)
-    begin = max(0, min(count, end - MOST_SHOWN))
+    spent = sum(step.state in ("spent", "reserved") for step in population.steps)
+    room = max(MOST_SHOWN // 2, MOST_SHOWN - spent)
+    end = min(len(sums), spent + room)
+    begin = max(0, min(spent, end - MOST_SHOWN))
     shown, levels = population.steps[begin:end], sums[begin:end]
     start = sums[begin - 1] if begin else population.cap
-    charged = count - begin
+    charged = spent - begin
 
     left_now = REVIEWERS("left.left", amount=format_amount(levels[charged - 1] if charged else start, population))
     as_planned = REVIEWERS("left.as_planned", amount=format_amount(levels[-1], population)) if len(shown) > charged else ""
@@ -171,14 +171,7 @@ def draw_burndown(population: PopulationView) -> Chart:
 
 def _find_step(cap: int) -> int:
     """The smallest of 1, 2, 5, 10, 20, ... of which at most five fit under the cap."""
-    return next(step for step in _round_numbers() if cap // step <= 5)
-
-
-def _round_numbers() -> Iterator[int]:
-    power = 1
-    while True:
-        yield from (power, 2 * power, 5 * power)
-        power *= 10
+    return next(step for power in count() for step in (10**power, 2 * 10**power, 5 * 10**power) if cap // step <= 5)
 
 
 def _shorten(names: list[str]) -> list[str]:

@@ -105,7 +105,7 @@ class Claim:
     statement: Annotated[
         str, "The claim as a formal statement: what is claimed. It is in English on every card, for in English it is proved."
     ]
-    definition: Annotated[Definition, "The definition that epsilon belongs to."]
+    definition: Definition
     neighbours: Annotated[str, "Which two tables must be hard to tell apart."]
     records_per_person: Annotated[
         int,
@@ -119,8 +119,8 @@ class Claim:
         "That the claim does not protect how many records one person or household has, for it compares"
         " tables in which each has as many records; null where one has one record.",
     ] = None
-    epsilon: Annotated[Budget, "Epsilon, in all and by column."]
-    scope: Annotated[Scope, "What the claim covers."]
+    epsilon: Budget
+    scope: Scope
     wider: Annotated[tuple[WiderScope, ...], "Scopes that the claim does not cover by itself."]
     not_protected: Annotated[tuple[str, ...], "What the release does not protect."]
     caveats: Annotated[tuple[str, ...], "What holds for every claim of this definition."] = ()
@@ -320,8 +320,7 @@ class ColumnView:
 
 @dataclass(frozen=True, slots=True)
 class WeightView:
-    """What each record counts by, or its number is multiplied by; null where records count as
-    one."""
+    """What each record counts by, or its number is multiplied by."""
 
     column: Annotated[str, "The column of weights, which need not be released."]
     least: Annotated[CardAmount, "The least weight that a record may have."]
@@ -362,9 +361,7 @@ class TableView:
     ]
     rho: Annotated[CardAmount | None, "The same in rho, under zcdp."]
     step: Annotated[CardAmount, "A step of its noise: in records, or in the unit of the column."]
-    weight: Annotated[
-        WeightView | None, "What each record counts by, or its number is multiplied by; null where records count as one."
-    ] = None
+    weight: Annotated[WeightView | None, "Null where records count as one."] = None
     having: Annotated[str | None, "The masked column that counted records have a value in; null where all are counted."] = None
     lacking: Annotated[
         str | None,
@@ -406,35 +403,24 @@ class Card:
         str | None,
         "The claim as one number, where one holds for everything in the package; else null.",
     ] = None
-    looks: Annotated[
-        Looks | None,
-        "That parameters may have been chosen with knowledge of the data: the trials on "
-        "confidential records (mask, and runs that released nothing) that the registry "
-        "noted before the release was charged, on the same source, on the records of its "
-        "population or of one that this was before, or under the policy's name. Null says "
-        "that the software noted none, and no more.",
-    ] = None
-    about: Annotated[About, "What the data are, in the steward's words."]
-    audience: Annotated[Audience, "Who may read the release."]
+    looks: Annotated[Looks | None, "Null says that the software noted no trial, and no more."] = None
+    about: About
+    audience: Audience
     release: Annotated[str, "The release: policy/partition/revision."]
     published: Annotated[str, "When the package was made."]
     supersedes: Annotated[str | None, "The release that this one replaces; null if none."]
     tool: Annotated[str, "The software that made the package, with its version."]
-    policy: Annotated[PolicyName, "The policy that the release follows."]
+    policy: PolicyName
     population: Annotated[str, "The people whose privacy budget the release spends."]
-    claim: Annotated[Claim, "What is promised. An epsilon means nothing without its definition, its neighbours and its scope."]
-    method: Annotated[Method, "How the values were masked."]
-    k: Annotated[Groups, "The size of the clusters or classes."]
-    anonymity_k: Annotated[Anonymity, "What is achieved on the quasi-identifiers that are released as they are."]
-    series: Annotated[Series, "What the same people have been exposed to in all, against the cap of their population."]
+    claim: Claim
+    method: Method
+    k: Groups
+    anonymity_k: Anonymity
+    series: Series
     parts: Annotated[tuple[str, ...], "What random parts of the records mean for this release; empty where there are none."]
-    swap: Annotated[
-        SwappedView | None,
-        "Of releases whose values changed places at random, each column by itself, inside blocks "
-        "of alike records: a row is not one person's.",
-    ] = None
-    rows: Annotated[Rows, "Counts of records."]
-    suppression: Annotated[Suppression, "What was taken out because its group was small."]
+    swap: Annotated[SwappedView | None, "Null where values stay in their rows."] = None
+    rows: Rows
+    suppression: Suppression
     noise: Annotated[str, "What the noise of the columns is, and what it is not."] = ""
     columns: Annotated[tuple[ColumnView, ...], "The released columns, in the order of the data."]
     tables: Annotated[
@@ -449,9 +435,5 @@ class Card:
         "uniqueItems:true",
         "The formats of the data in the package: data.csv, data.parquet.",
     ]
-    hashes: Annotated[Hashes, "What the release is tied to."]
-    registry_head: Annotated[
-        RegistryHead,
-        "The last event of the registry's chain when the package was made: a registry without "
-        "this event is another one, or was changed since.",
-    ]
+    hashes: Hashes
+    registry_head: RegistryHead

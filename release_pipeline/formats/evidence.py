@@ -80,7 +80,7 @@ class ColumnFigures:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """The shares of records up to some places, in the original (None: too few to be told) and as released."""
+    """The shares of records up to some places, in the original (None: too few to be shown) and as released."""
 
     places: tuple[float, ...]
     original: Shares
@@ -97,7 +97,7 @@ class Spreads:
 
 @dataclass(frozen=True, slots=True)
 class AtomShares:
-    """The share of records at each atom, before (None: too few to be told) and after."""
+    """The share of records at each atom, before (None: too few to be shown) and after."""
 
     original: Shares
     released: tuple[float, ...]
@@ -105,7 +105,7 @@ class AtomShares:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """How many records attacks were tried on, among how many."""
+    """How many records were attacked, and of how many."""
 
     tried: int
     among: int
@@ -206,6 +206,6 @@ def read_evidence(document: Mapping[str, Any], *, where: str) -> Evidence:
 
 
 def load_evidence(candidate: Path) -> Evidence:
-    """That of a candidate, from its folder."""
+    """The evidence of a candidate, from its folder."""
     file = candidate / EVIDENCE
     return read_evidence(json.loads(file.read_text(encoding="utf-8")), where=str(file))

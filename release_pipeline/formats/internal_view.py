@@ -1,4 +1,4 @@
-"""All that the reviewers are told of a candidate, or of a release that a gate stopped, as a type: what the internal report shows.
+"""All that the internal report shows the reviewers of a candidate, or of a release that a gate stopped, as a type.
 
 Figures here are computed against the confidential records: the page is for the reviewers and the auditor, and never published.
 None stands for a figure that does not exist for this method, or was not asked for."""
@@ -18,9 +18,9 @@ Curve = tuple[tuple[float, float], ...]  # points (value, share of records at mo
 
 @dataclass(frozen=True, slots=True)
 class GateView:
-    """A limit of the policy. `basis`: what the figure is of, in words: the scales, or the released table alone. `at_least`: the
+    """A limit of the policy. `basis`: what the figure is of: the scales, or the released table alone. `at_least`: the
     limit is a smallest value. `value` None: there is no figure, and the gate does not pass. `error_of`: the column whose
-    error the gate limits, so that the limit can be drawn beside that error; empty where it limits something else. `is_proved`:
+    error the gate limits, so that the limit can be shown with that error; empty where it limits something else. `is_proved`:
     the value is a bound that holds for whatever records, and nothing was measured."""
 
     name: str
@@ -47,7 +47,7 @@ class SpreadView:
 @dataclass(frozen=True, slots=True)
 class AtomView:
     """A declared value that readers count, and the share of records that have it: in the original on its grid (None: too few to
-    be told), as released, and as simulated noise let expect it."""
+    be shown), as released, and as simulated noise let expect it."""
 
     value: str
     original: float | None
@@ -63,7 +63,7 @@ class NoiseColumnView:
     as they came.
 
     `forecast`: what `check` says of the noise alone, before a release, in words. `expected_*`: from the scales, with the
-    range in which 99 of 100 releases of these data should lie; None where it could not be told. `parted`: the actual error lies
+    range in which 99 of 100 releases of these data should lie; None where nothing gives it. `parted`: the actual error lies
     outside of it. `ks`: Kolmogorov-Smirnov distance (0..1), and what was expected of it; `wasserstein` in the column's unit.
     `clock`: its values are dates or times."""
 
@@ -114,7 +114,7 @@ class GroupMeanView:
 
 @dataclass(frozen=True, slots=True)
 class GroupMeansView:
-    """How far means of groups are off, on average and beside records drawn anew, and the worst of so many `compared`."""
+    """How far means of groups are off, on average, those of records drawn again, and the worst of so many `compared`."""
 
     mean: float
     by_chance: float
@@ -133,9 +133,9 @@ class PairDistance:
 
 @dataclass(frozen=True, slots=True)
 class StructureView:
-    """Synthetic rows beside the original ones: total variation distances (0 to 1) of the table of each column, and on average of
-    those of one, two and three columns, each with that of records drawn anew; the pairs that are furthest off; means of
-    groups."""
+    """Synthetic rows compared with the original ones. Total variation distances (0 to 1): of the table of each column, and on
+    average of the tables of one, two and three columns, each with that of records drawn again. The pairs that are furthest off,
+    and means of groups."""
 
     columns: dict[str, float]
     columns_by_chance: float | None
@@ -208,10 +208,9 @@ class WeightedPair:
 
 @dataclass(frozen=True, slots=True)
 class PopulationRisk:
-    """What a sample of so many records tells of the population that it was drawn from (`mechanisms.basis.samples`): how many
-    are alone
-    with their released quasi-identifiers, how many of these are expected to be alone in the population, how many of all records
-    who knows the population is expected to point at rightly, and the largest risk of one."""
+    """What a sample of so many records says of the population that it was drawn from (`mechanisms.basis.samples`): how many are
+    alone with their released quasi-identifiers, how many of these are expected to be alone in the population, how many records
+    somebody who knows the population is expected to identify rightly, and the largest risk of one record."""
 
     records: int
     sample_uniques: int
@@ -285,7 +284,7 @@ class SubgroupsView:
 @dataclass(frozen=True, slots=True)
 class SuppressionView:
     """What was left out: records before and after, blanked cells, the share touched, the limit (None: none is set), and how many
-    for which reason, in words."""
+    for each reason."""
 
     rows_in: int
     rows_out: int
@@ -307,7 +306,7 @@ class HierarchyView:
 
 @dataclass(frozen=True, slots=True)
 class LookView:
-    """A look at the data before the charge: the number of its event, when it was noted, who looked, by `mask`, by a `run`, or at
+    """A trial on the data before the charge: the number of its event, when it was noted, who made it, by `mask`, by a `run` or on
     a file that they called `public`, and the settings compared."""
 
     event: int
@@ -333,12 +332,12 @@ class SwapView:
 class InternalView:
     """One candidate, or one release that gates stopped (`stopped_at`: "before the charge" or "after the charge"; then what could
     not be measured is empty). `decide`: what the reviewers must decide, one sentence each. `linkage_words`: what record
-    linkage says and what not. `released_range`: what became of values that the noise carried out of their domain. `rows_in`: the
-    records for which `check` gave its forecasts, 0 where it was told none. `generalises`: the policy makes columns coarser,
+    linkage shows and what not. `released_range`: what became of values that the noise carried out of their domain. `rows_in`: the
+    records for which `check` gave its forecasts, 0 where it was given none. `generalises`: the policy makes columns coarser,
     and `has_weights`: records stand for others, whether or not the release came so far. `clusters`: records share values in
     groups of a k. `statement`: the claim as one formal statement; `scales`: what it supposes of the noise scales, where it
     does. `is_synthetic`: rows are nobody's, and `structure` says how they differ from the original ones, `nearest` what the row
-    nearest to a person tells. `swap`: values changed places, so that a row is not one person's. `are_ranks`:
+    nearest to a person reveals. `swap`: values changed places, so that a row is not one person's. `are_ranks`:
     `correlations` are Spearman's. `looks`: those at the data before the charge.
     `attacked`: how many released records were attacked and linked, of how many, where they are a sample. `linkage`: what somebody
     finds who knows all released columns; `linkage_ladder` has that from the kept columns on. `criteria`: attacks by the criterion
@@ -398,7 +397,7 @@ class InternalView:
 
     @property
     def clocks(self) -> dict[str, Clock]:
-        """Of each masked column of dates or times, what says its values."""
+        """The clock of each masked column of dates or times, by which its values are written."""
         return {column.name: column.clock for column in self.columns if column.clock is not None}
 
     @property

@@ -1,4 +1,4 @@
-"""All that the public is told of a release, as a type: what is no field of it cannot get into the package.
+"""All that a package says of a release, as a type: what is no field of it cannot get into the package.
 
 Texts are of the policy or written by us, numbers are declared or counts of released rows. There is
 no float: figures that are computed from the data (errors, scales, exact losses) are refused.
@@ -22,10 +22,9 @@ from release_pipeline.mechanisms.catalogue import Family
 from release_pipeline.mechanisms.tables import OF_SOME
 from release_pipeline.policy.documents import Plain
 from release_pipeline.policy.file.published import name_data
-from release_pipeline.policy.file.tables import Tabulation, Weights
-from release_pipeline.policy.file.words import describe_levels, step_text
+from release_pipeline.policy.file.tables import Tabulation
+from release_pipeline.policy.file.words import describe_levels
 from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
-from release_pipeline.policy.kinds.base import cell_of_reason
 from release_pipeline.policy.values.formats import exact_text
 from release_pipeline.sentences import PUBLIC
 
@@ -107,7 +106,7 @@ def render_counts(cells: Sequence[Mapping[str, Any]], columns: Mapping[str, Nois
     parts = [name for name in (cells[0] if cells else ()) if name not in ("column_name", *HEADER)]
 
     def spell(row: Mapping[str, Any]) -> list[object]:
-        ends = [_name_end(columns[row["column_name"]], row[end]) for end in ("first", "last")]
+        ends = [columns[row["column_name"]].name_entry(row[end]) for end in ("first", "last")]
         return [*(row[name] + 1 for name in parts), row["column_name"], row["stage"], *ends, row["count"], row["noise"]]
 
     return render_csv([*("part" for _ in parts), *HEADER], map(spell, cells))
@@ -123,7 +122,7 @@ def render_cells(cells: Sequence[Mapping[str, Any]], columns: Mapping[str, Noise
     the tables of pairs, the noisy count, and the law of its noise."""
 
     def spell(row: Mapping[str, Any]) -> list[object]:
-        ends = [_name_entry(columns[row["column_name"]], row[end]) for end in ("first", "last")]
+        ends = [columns[row["column_name"]].name_entry(row[end]) for end in ("first", "last")]
         return [row["column_name"], *ends, row["group"], row["count"], row["noise"]]
 
     return render_csv(CELLS_HEADER, map(spell, cells))
@@ -137,22 +136,7 @@ def render_tables(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> st
     return render_csv([*header, "count", "noise"], ([row[column] for column in (*columns, "count", "noise")] for row in rows))
 
 
-def _name_entry(column: NoiseColumn | ListedColumn, entry: int) -> str:
-    if isinstance(column, NoiseColumn):
-        return _name_end(column, entry)
-    values = column.values
-    return str(values[entry]) if entry < len(values) else cell_of_reason(column.reasons[entry - len(values)])
-
-
-def _name_end(column: NoiseColumn, units: int) -> str:
-    grid = column.exact_grid
-    if units <= grid.width:
-        return column.say_units(units)
-    return cell_of_reason(column.reasons[units - grid.width - 1])
-
-
-# data.table-NAME.csv: the cells of a table that is released beside the rows, under a claim of its
-# own.
+# data.table-NAME.csv: the cells of a table that is released next to the rows, under its own claim.
 
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
@@ -168,20 +152,20 @@ def render_table(tabulation: Tabulation, cells: pa.Table) -> str:
     row has the number of its level, too, and the label of the level above that it lies in. `cells`: those of all tables."""
     mine = cells.filter(_compute.equal(cells.column("table_name"), tabulation.name)).to_pylist()
     by_cell = {(row["level"], row["cell"]): row for row in mine}
-    deep, column = next(((axis, place) for place, axis in enumerate(tabulation.axes) if axis.is_deep), (None, 0))
+    deep, column = next(((axis, number) for number, axis in enumerate(tabulation.axes) if axis.is_deep), (None, 0))
     rows: list[list[object]] = []
     for level, number in enumerate(tabulation.levels):
         above = deep.list_above(level) if deep else {}
         for cell, labels in enumerate(tabulation.list_cells(level)):
             row = by_cell[level, cell]
-            place = [number, above.get(labels[column], "")] if deep else []
-            rows.append([*labels, *place, *(_amount(tabulation, row[name]) for name in ("value", "noisy"))])
+            position = [number, above.get(labels[column], "")] if deep else []
+            rows.append([*labels, *position, *(exact_text(row[name] * tabulation.step) for name in ("value", "noisy"))])
     return render_csv([*tabulation.table.columns, *(("level", "within") if deep else ()), "value", "noisy"], rows)
 
 
 def view_table(tabulation: Tabulation, *, records: int, by_rho: bool) -> TableView:
     """What the card says of a table; what it may lose is said for a person with so many records."""
-    table = tabulation.table
+    table, weights = tabulation.table, tabulation.weights
     epsilon, rho = table.in_epsilon(records), table.in_rho(records)
     behind = OF_SOME if table.sum is None and tabulation.lacking else ""
     view = TableView(
@@ -189,12 +173,12 @@ def view_table(tabulation: Tabulation, *, records: int, by_rho: bool) -> TableVi
         file=file_of(tabulation.name),
         by=table.columns,
         sum=table.sum,
-        weight=None if tabulation.weights is None else _view_weight(tabulation.weights),
+        weight=None if weights is None else WeightView(weights.column, *map(exact_text, weights.bounds)),
         having=table.having,
         lacking="nothing" if table.having is None and tabulation.lacking else None,
         epsilon=None if epsilon is None else format_nano(epsilon),
         rho=format_nano(rho) if by_rho else None,
-        step=step_text(tabulation),
+        step=exact_text(tabulation.step),
         deep=next((axis.column for axis in tabulation.axes if axis.is_deep), None),
         levels=tuple(
             LevelView(number, cells, noise.name + behind, words)
@@ -209,38 +193,10 @@ def view_table(tabulation: Tabulation, *, records: int, by_rho: bool) -> TableVi
 
 def describe_table(table: TableView) -> str:
     """What the cells of a table have, and by which columns."""
-    return PUBLIC("package.table", words=_describe_cells(table), columns=", ".join(table.by))
-
-
-def _describe_cells(table: TableView) -> str:
-    if table.having is not None:
-        return _describe_having(table, table.having)
-    if table.lacking and table.sum is not None:
-        weight = None if table.weight is None else table.weight.column
-        words = (
-            PUBLIC("tables.sums", column=table.sum)
-            if weight is None
-            else PUBLIC("tables.weighted_sums", column=table.sum, weight=weight)
-        )
-        return PUBLIC("tables.lacking", words=words)
-    if table.weight is None:
-        return PUBLIC("tables.counts") if table.sum is None else PUBLIC("tables.sums", column=table.sum)
-    weight = table.weight.column
-    if table.sum is None:
-        return PUBLIC("tables.weighted_counts", weight=weight)
-    return PUBLIC("tables.weighted_sums", column=table.sum, weight=weight)
-
-
-def _describe_having(table: TableView, column: str) -> str:
-    if table.weight is None:
-        return PUBLIC("tables.having", column=column)
-    return PUBLIC("tables.weighted_having", column=column, weight=table.weight.column)
-
-
-def _amount(tabulation: Tabulation, units: int) -> str:
-    """A number of records, or a sum in the column's own unit, as an exact decimal."""
-    return exact_text(units * tabulation.step)
-
-
-def _view_weight(weights: Weights) -> WeightView:
-    return WeightView(weights.column, *map(exact_text, weights.bounds))
+    kind = "having" if table.having is not None else "counts" if table.sum is None else "sums"
+    weight = None if table.weight is None else table.weight.column
+    phrase = PUBLIC.read_phrases("tables")[kind if weight is None else f"weighted_{kind}"]
+    words = phrase.format(column=table.having or table.sum, weight=weight)
+    if kind == "sums" and table.lacking:
+        words = PUBLIC("package.lacking", words=words)
+    return PUBLIC("package.table", words=words, columns=", ".join(table.by))

@@ -1,4 +1,4 @@
-"""What each stage of a release leaves in the vault when it is done, as types: its checkpoint. The tables are beside it.
+"""What each stage of a release leaves in the vault when it is done, as types: its checkpoint. The tables are next to it.
 
 Figures that go on into the evidence as they are stay as they were written.
 """
@@ -16,8 +16,8 @@ Figures: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """Of a stage that was run under the policy of that hash. `version` follows from all that the stage has read, and `tables` has
-    the hash of each column of each table that it vouches for."""
+    """What a stage left that was run under the policy of this hash. `version` follows from all that the stage has read, and
+    `tables` has the hash of each column of each table that it vouches for."""
 
     stage: ClassVar[str]
     policy_hash: str
@@ -28,8 +28,8 @@ class Checkpoint:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingested(Checkpoint):
     """The source was read: its header, and how many records belong to other releases (`outside`). `delivered`: the
-    version of the source; `snapshot`: what pins the records, where they stay in it. `origins`: what tells the source from
-    others, by which looks at it are known."""
+    version of the source; `snapshot`: what pins the records, where they stay in it. `origins`: what identifies the source,
+    so that looks at it can be found."""
 
     stage: ClassVar[str] = "ingested"
     records: int
@@ -116,7 +116,7 @@ class Audited(Checkpoint):
 
     @property
     def context(self) -> Figures:
-        """What the page says beside the release itself."""
+        """What the page says besides the release itself."""
         return {"budget": self.budget}
 
 

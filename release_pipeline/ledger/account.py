@@ -96,7 +96,7 @@ def describe_ledger(ledger: Ledger, *, draw: Draw | None = None) -> Iterator[str
     """A ledger in lines for a person; `draw` draws the table in another way."""
     account = ledger.account
     yield f"population {account.population}: cap {account.limit} ({account.unit}), for each person in the worst case"
-    reserved = f", of it {account.words(ledger.reserved)} reserved for noise not drawn yet" if ledger.undrawn else ""
+    reserved = f", of it {account.format(ledger.reserved)} reserved for noise not drawn yet" if ledger.undrawn else ""
     at_delta = f"; {account.at_delta}" if account.at_delta else ""
     yield f"  spent      {account.spent}{reserved}{at_delta}"
     yield f"  remaining  {account.left}"
@@ -124,11 +124,11 @@ def _tabulate(ledger: Ledger) -> Iterator[tuple[str, str, str]]:
         what = "reserved" if charge.id in ledger.undrawn else "spent"
         remark = f"; {words}" if (words := describe_lost(ledger, charge)) else ""
         where = f" in {charge.population}" * (charge.population != account.population)
-        yield str(charge.id), account.words(account.of(charge.loss)), f"{what} {charge.noted[:10]}{where}{remark}"
+        yield str(charge.id), account.format(account.of(charge.loss)), f"{what} {charge.noted[:10]}{where}{remark}"
     for plan in ledger.planned:
         what = "planned" if plan.fits else "planned: will be refused"
         least = " at least, more with more rows" if plan.at_least else ""
-        yield str(plan.release), account.words(plan.cost), f"{what}{least}"
+        yield str(plan.release), account.format(plan.cost), f"{what}{least}"
 
 
 def describe_lost(ledger: Ledger, charge: Charge) -> str:
@@ -150,7 +150,7 @@ def describe_exposure(site: Site, ledger: Ledger) -> Iterator[str]:
         yield f"  without what they were exposed to in {', '.join(ledger.account.carries)}: `ledger --overlap` adds that up"
     yield "  confidential: how many people were exposed to how much (policies with a person column)"
     for amount, people in exposure.in_order:
-        yield f"  {ledger.account.words(amount):>10}  {count_of(people, 'person')}".replace("persons", "people")
+        yield f"  {ledger.account.format(amount):>10}  {count_of(people, 'person')}".replace("persons", "people")
 
 
 def list_ahead(policy: Policy, charges: list[Charge], events: tuple[Event, ...]) -> list[ReleaseId]:
@@ -287,19 +287,19 @@ class LedgerDocument:
 def view_ledger(ledger: Ledger, exposure: Exposure | None = None) -> LedgerView:
     """The ledger for a script; amounts are texts, exact, and "infinity"."""
     account = ledger.account
-    people = None if exposure is None else tuple(ExposureView(account.words(amount), n) for amount, n in exposure.in_order)
+    people = None if exposure is None else tuple(ExposureView(account.format(amount), n) for amount, n in exposure.in_order)
     return LedgerView(
         population=account.population,
         unit=account.unit,
         cap=account.limit,
         declared=view_cap(account),
         spent=account.spent,
-        reserved=account.words(ledger.reserved),
+        reserved=account.format(ledger.reserved),
         remaining=account.left,
         charges=tuple(
             ChargeView(
                 release=str(charge.id),
-                amount=account.words(account.of(charge.loss)),
+                amount=account.format(account.of(charge.loss)),
                 state="reserved" if charge.id in ledger.undrawn else "spent",
                 drawn=charge.id not in ledger.undrawn,
                 charged=charge.noted,
@@ -309,7 +309,7 @@ def view_ledger(ledger: Ledger, exposure: Exposure | None = None) -> LedgerView:
             for charge in ledger.charges
         ),
         planned=tuple(
-            PlannedView(str(plan.release), account.words(plan.cost), plan.fits, plan.at_least) for plan in ledger.planned
+            PlannedView(str(plan.release), account.format(plan.cost), plan.fits, plan.at_least) for plan in ledger.planned
         ),
         without_end=ledger.endless,
         exposure=people,

@@ -155,7 +155,7 @@ def note_run(site: Site, policy_hash: str, *, digest: str, origins: Sequence[str
     out of its trials."""
     with site.open_registry() as registry:
         policy = policy_of(registry, policy_hash)
-        compared = say_compared([own_setting(json.loads(policy.canonical_json())).words])
+        compared = say_compared([own_setting(json.loads(policy.canonical_json())).summary])
         noted: dict[str, Any] = {"policy": policy.policy, "population": policy.population, "policy_hash": policy_hash}
         noted |= {"by": "", "on": "run", "digest": digest, "compared": compared, "origins": list(origins)}
         noted |= {"stopped": stopped} if stopped else {}

@@ -336,7 +336,7 @@ def _find_overdrawn(registry: Registry, caps: Caps, charges: Iterable[Charge]) -
 def _format_charge(registry: Registry, caps: Caps, charge: Charge) -> str:
     """What the officer reads before they sign: whom it is charged to, for how many records, and how much."""
     account = open_account(caps, policy_of(registry, charge.policy_hash), list_charges(registry))
-    amount = f"{account.words(account.of(charge.loss))} ({account.unit})"
+    amount = f"{account.format(account.of(charge.loss))} ({account.unit})"
     return f"{charge.id}: {count_of(charge.records, 'record')}, charged to {charge.population}: {amount}"
 
 

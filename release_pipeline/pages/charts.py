@@ -1,7 +1,8 @@
 """What a picture is made of, on whole coordinates, so that the same figures give the same bytes; and axes with their ticks.
 
-A picture is as wide as a phone and as high as it needs, with letters of `SIZE`; every shape has a class (`kind`) that the
-page gives a colour and a dash or an outline, so that nothing is told by colour alone. Texts are plain: the template escapes them.
+A picture is as wide as a phone and as high as it needs, with letters of `SIZE`; every shape has a class (`kind`) that the page
+gives a colour and a dash or an outline, so that colour never carries a meaning by itself. Texts are plain: the template escapes
+them.
 """
 
 from __future__ import annotations
@@ -65,10 +66,10 @@ Shape = Line | Curve | Text
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Shapes in the order in which they are painted, and what they show in words."""
+    """Shapes in the order in which they are painted, and a sentence that says what they show."""
 
     title: str
-    words: str
+    description: str
     width: int
     height: int
     shapes: tuple[Shape, ...]
@@ -84,7 +85,7 @@ class Axis:
     end: int
     clock: Clock | None = None
 
-    def place(self, value: float) -> int:
+    def locate(self, value: float) -> int:
         """Where a value lies; one that is outside is at the end of the axis."""
         value = min(max(value, self.low), self.high)
         span = self.high / 2 - self.low / 2  # halves, for ends that are further apart than the largest float
@@ -104,13 +105,13 @@ class Axis:
         return self._spread([(value, f"{value:,.{places}f}" if small else f"{value:.{digits}g}") for value in values])
 
     def _spread(self, ticks: list[tuple[float, str]]) -> list[tuple[int, str]]:
-        """Those within the axis, every second or third of them where they would touch."""
-        placed = [(self.place(value), text) for value, text in ticks if self.low <= value <= self.high]
+        """The ticks within the axis, or every second or third one where they would touch."""
+        placed = [(self.locate(value), text) for value, text in ticks if self.low <= value <= self.high]
         for every in range(1, len(placed) + 1):
-            kept = placed[::every]
-            need = max(width_of(text) for _, text in kept) + 6
-            if all(b[0] - a[0] >= min(need, self.end - self.begin) for a, b in pairwise(kept)):
-                return kept
+            shown = placed[::every]
+            need = max(width_of(text) for _, text in shown) + 6
+            if all(b[0] - a[0] >= min(need, self.end - self.begin) for a, b in pairwise(shown)):
+                return shown
         return placed[:1]
 
 

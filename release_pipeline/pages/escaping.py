@@ -121,7 +121,7 @@ def html(key: str, /, **values: object) -> Ready:
 
 def markdown(key: str, /, **values: object) -> Ready:
     """A sentence of the note, with everything that is put into it escaped."""
-    return _fill_markdown(PUBLIC, key, **values)
+    return Ready(PUBLIC(key, **{name: _escape_markdown(value) for name, value in values.items()}))
 
 
 @cache
@@ -162,10 +162,6 @@ def load_templates(format: Format) -> jinja2.Environment:
 
 def _fill_html(catalogue: Catalogue, key: str, /, **values: object) -> Ready:
     return Ready(catalogue(key, **{name: _escape_html(value) for name, value in values.items()}))
-
-
-def _fill_markdown(catalogue: Catalogue, key: str, /, **values: object) -> Ready:
-    return Ready(catalogue(key, **{name: _escape_markdown(value) for name, value in values.items()}))
 
 
 def _name_odd(char: str) -> str:

@@ -1,5 +1,5 @@
 """How the internal report writes figures and names: three significant digits, thousands apart, and names kept from the text
-around them, so that a name that is written from right to left turns no figure beside it.
+around them, so that a name that is written from right to left turns no figure next to it.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def review(key: str, /, **values: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _fill(sentence: str, **values: str | tuple[str, ...]) -> tuple[str, ...]:
-    places = {name: f"\0{number}\0" for number, name in enumerate(values)}
+    marks = {name: f"\0{number}\0" for number, name in enumerate(values)}
     given = list(values.values())
     pieces = [""]
-    for number, part in enumerate(sentence.format_map(places).split("\0")):
+    for number, part in enumerate(sentence.format_map(marks).split("\0")):
         value = given[int(part)] if number % 2 else part
         for piece in (value,) if isinstance(value, str) else value:
             if isinstance(piece, Name) or isinstance(pieces[-1], Name):
@@ -77,15 +77,15 @@ def format_tried(share: ShareView) -> str:
     ('tried 1 time', 'all 1 record tried, so plus or minus 1 percentage point')
     """
     if share.among is None:
-        words = REVIEWERS("tried.times", times=count_things(share.tried, "time"))
+        tried = REVIEWERS("tried.times", times=count_things(share.tried, "time"))
     elif share.tried >= share.among:
-        words = REVIEWERS("tried.all", records=count_things(share.among, "record"))
+        tried = REVIEWERS("tried.all", records=count_things(share.among, "record"))
     else:
-        words = REVIEWERS("tried.some", tried=format_count(share.tried), records=count_things(share.among, "record"))
+        tried = REVIEWERS("tried.some", tried=format_count(share.tried), records=count_things(share.among, "record"))
     if not _has_interval(share):
-        return words
+        return tried
     apart = format_number(100 * max(share.high - share.value, share.value - share.low))
-    return REVIEWERS("tried.by_one", words=words) if apart == "1" else REVIEWERS("tried.by", words=words, apart=apart)
+    return REVIEWERS("tried.by_one", words=tried) if apart == "1" else REVIEWERS("tried.by", words=tried, apart=apart)
 
 
 def list_names(names: Sequence[str], most: int = 6) -> tuple[str, ...]:
@@ -95,16 +95,15 @@ def list_names(names: Sequence[str], most: int = 6) -> tuple[str, ...]:
     ('a', ', ', 'b', ' and ', 'c')
     """
     shown = names if len(names) <= most else names[: most - 1]
-    more = len(names) - len(shown)
+    more, phrases = len(names) - len(shown), FIGURES.read_phrases("list")
     pieces: tuple[str, ...] = ()
     for number, name in enumerate(shown):
         if not number:
             pieces = (Name(name),)
-        elif number == len(shown) - 1 and not more:
-            pieces = _fill(FIGURES.read_phrases("list")["last"], names=pieces, name=Name(name))
-        else:
-            pieces = _fill(FIGURES.read_phrases("list")["comma"], names=pieces, name=Name(name))
-    return _fill(FIGURES.read_phrases("list")["more"], names=pieces, more=format_count(more)) if more else pieces
+            continue
+        is_last = number == len(shown) - 1 and not more
+        pieces = _fill(phrases["last" if is_last else "comma"], names=pieces, name=Name(name))
+    return _fill(phrases["more"], names=pieces, more=format_count(more)) if more else pieces
 
 
 def is_number(value: float | None) -> bool:

@@ -68,7 +68,7 @@ def refuse_loss(account: Account, loss: Loss, policy: Policy, release: ReleaseId
     reason = f"{explain_infinity(policy, account)} " if account.of(loss) is None else ""
     return OverCap(
         f"the ledger refuses: {account.population} has {account.left} left of {account.limit} ({account.unit}; "
-        f"{account.spent} is spent), and this release would take {'at least ' * at_least}{account.words(account.of(loss))}.",
+        f"{account.spent} is spent), and this release would take {'at least ' * at_least}{account.format(account.of(loss))}.",
         where=str(release),
         remedy=f"{reason}The cap is the privacy officer's: populations.yaml.",
     )
@@ -176,7 +176,7 @@ def describe_headroom(headroom: Headroom) -> Iterator[str]:
         yield headroom.needs
     if policy.every or len(ahead) > 1:
         which = f"of the next {len(ahead)} releases" if policy.every else f"of its {len(ahead)} releases not charged yet"
-        take = account.words(account.of(loss))
+        take = account.format(account.of(loss))
         yield f"{which}, which take {take} each, {headroom.fitting if headroom.fitting < len(ahead) else 'all'} fit"
 
 
@@ -213,7 +213,7 @@ def view_headroom(headroom: Headroom) -> HeadroomView:
     if headroom.losses:
         loss = headroom.losses[0]
         fits, after = account.admits(loss), account.after(loss)
-        first = NextView(str(headroom.ahead[0]), account.words(account.of(loss)), fits=fits, after=after)
+        first = NextView(str(headroom.ahead[0]), account.format(account.of(loss)), fits=fits, after=after)
     return HeadroomView(
         population=account.population,
         unit=account.unit,
@@ -302,7 +302,7 @@ def foresee(
             stopped.add(whose.policy)
         if whose is policy:
             at_least = rows is None and depends_on_records(policy)
-            amount, left = account.words(account.of(loss)), account.words(account.remaining)
+            amount, left = account.format(account.of(loss)), account.format(account.remaining)
             ticks.append(Tick(name, moment.isoformat(), amount, at_least, fits, left))
     refused = next((tick.release for tick in ticks if not tick.fits), None)
     return Prospects(policy.policy, None, tuple(ticks), refused, account.unit, account.limit)

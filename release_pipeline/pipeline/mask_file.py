@@ -130,7 +130,7 @@ def note_masking(policy: Policy, policy_file: Path, file: Path, *, by: str, evid
         site = find_site(home)
         if not find_source_like(site, file, strict=False):
             continue
-        setting = own_setting(read_yaml(read_policy(policy_file)).value).words
+        setting = own_setting(read_yaml(read_policy(policy_file)).value).summary
         compared = say_compared([f"masked by {setting}" + ", with exact scales and errors" * evidence])
         is_here = policy_file.resolve() == site.policy_file(policy.policy).resolve()
         origins = list_file_origins(site, file)

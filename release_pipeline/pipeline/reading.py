@@ -73,7 +73,7 @@ def count_columns(policy: Policy, tables: Mapping[str, RawTable], records: int) 
         if column.reading is not None:
             counts |= _count(name, column.reading, table)
         elif isinstance(policy.person, Person) and name == policy.person.column:
-            counts[name] = table.count_persons(name, allowed=policy.person.records)
+            counts[name] = table.count_persons(name, allowed=policy.person.records_per_release)
     return Facts(records, counts, {name: table.kinds[name] for name, table in tables.items()})
 
 

@@ -66,7 +66,7 @@ class EpsilonView:
         default=None, metadata=OPTIONAL
     )
     tables: Annotated[
-        dict[str, Exactly] | None, "for each table beside the rows, for one record; under zcdp what it is in rho"
+        dict[str, Exactly] | None, "for each table next to the rows, for one record; under zcdp what it is in rho"
     ] = dataclasses.field(default=None, metadata=OPTIONAL)
 
 
@@ -144,7 +144,9 @@ def make_object(view: Any, *, is_closed: bool = False) -> dict[str, Any]:
     else:
         is_optional = dict.fromkeys(hints, False)
     form = getattr(view, "FORMAT", None) if is_closed else None
-    properties: dict[str, Any] = {} if form is None else {"format": _describe_format(form)}
+    properties: dict[str, Any] = {}
+    if form is not None:
+        properties["format"] = {"const": form, "description": "The version of this format."}
     for name, may_lack in is_optional.items():
         schema = _make_schema(hints[name], is_closed=is_closed)
         properties[name.rstrip("_")] = _forbid_null(schema) if may_lack else schema
@@ -156,10 +158,6 @@ def make_object(view: Any, *, is_closed: bool = False) -> dict[str, Any]:
         "properties": properties,
         "required": [name for name in properties if name not in lacking],
     }
-
-
-def _describe_format(form: str) -> dict[str, Any]:
-    return {"const": form, "description": "The version of this format."}
 
 
 def _forbid_null(schema: dict[str, Any]) -> dict[str, Any]:

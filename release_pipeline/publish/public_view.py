@@ -37,7 +37,7 @@ from release_pipeline.formats.card import (
     WiderScope,
 )
 from release_pipeline.formats.package import PackageView, files_of, view_table
-from release_pipeline.formats.told import tell_about, tell_column
+from release_pipeline.formats.told import view_about
 from release_pipeline.ledger.facts import PublicFacts, claimed_nano, read_facts
 from release_pipeline.ledger.looks import Look, find_gap_before, find_looks_before
 from release_pipeline.ledger.policies import read_caps
@@ -49,14 +49,12 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import Plan, describe_block
 from release_pipeline.policy.file.about import name_readers
-from release_pipeline.policy.file.published import may_be_blanked
+from release_pipeline.policy.file.published import labels_of, may_be_blanked
 from release_pipeline.policy.kinds import GeneraliseColumn, KeepColumn, NoiseColumn
-from release_pipeline.policy.kinds.base import SUPPRESSED, CodedColumn, LabelledColumn, reason_column
+from release_pipeline.policy.kinds.base import SUPPRESSED, LabelledColumn, reason_column
 from release_pipeline.policy.plans.loss import sum_series
 from release_pipeline.policy.plans.plan import (
     describe_claim,
-    describe_headline,
-    describe_method,
     describe_scopes,
     make_plan,
     not_covered_words,
@@ -83,9 +81,9 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
     intent, release = events[-1], str(status.id)
     facts = read_facts(status.facts, where=release)
     plan = make_plan(policy, rows=facts.rows_in)
-    about = tell_about(policy.about, policy)
+    about = view_about(policy.about, policy)
     card = Card(
-        headline=describe_headline(policy) or None,
+        headline=find_family(policy.protect).describe_headline(policy) or None,
         looks=_tell_looks(find_looks_before(events, status.id)),
         about=replace(about, citation=cite(about, release, intent.noted)),
         audience=Audience(readers=name_readers(policy.audience), terms=policy.terms),
@@ -98,7 +96,7 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
         claim=_make_claim(policy, plan, status, find_gap_before(events, status.id)),
         method=Method(
             name=policy.protect.method,
-            words=describe_method(policy),
+            words=find_family(policy.protect).describe_method(policy),
             paper=policy.method.paper,
             consistency=policy.consistency,
             values=INSIDE if policy.clamps else ANYWHERE,
@@ -199,7 +197,7 @@ def _with_kit(package: PackageView) -> PackageView:
     card = package.card
     facts = read_card(json.loads(render_card_json(card)))
     columns = tuple(
-        replace(column, law=law_of(facts, column.name).words) if column.name in facts.masked else column
+        replace(column, law=law_of(facts, column.name).description) if column.name in facts.masked else column
         for column in card.columns
     )
     return replace(package, card=replace(card, columns=columns, analysis=tuple(explain_kit(facts))))
@@ -255,10 +253,9 @@ def _list_columns(policy: Policy, plan: Plan, facts: PublicFacts) -> Iterator[Co
         if not isinstance(column, LabelledColumn):
             continue
         view = _column(policy, name, plan, facts)
-        told = tell_column(name, column)
-        said = {"label": told.label, "description": told.description, "unit": told.unit, "question": told.question}
-        yield replace(view, **said, labels=tuple(EntryLabel(*entry) for entry in told.labels))
-        if isinstance(column, CodedColumn) and column.reasons:
+        texts = {"label": column.label, "description": column.description, "unit": column.unit, "question": column.question}
+        yield replace(view, **texts, labels=tuple(EntryLabel(*entry) for entry in labels_of(column).items()))
+        if column.has_reason_column:
             reasons = (*column.reasons, *([SUPPRESSED] if may_be_blanked(column, policy.suppress) else []))
             why = PUBLIC("missing.why_column", column=name)
             yield ColumnView(reason_column(name), column.role, MISSING, "string", why, values=reasons)

@@ -10,7 +10,7 @@ from release_pipeline.mechanisms.accounting.budget import format_nano
 from release_pipeline.mechanisms.basis.figures import join_names
 from release_pipeline.mechanisms.catalogue import Family
 from release_pipeline.policy import Policy
-from release_pipeline.policy.families.columns import keeps_atoms, list_atoms
+from release_pipeline.policy.families.columns import list_atoms
 from release_pipeline.policy.file.published import may_be_blanked
 from release_pipeline.policy.file.sections import Suppress, SuppressClasses
 from release_pipeline.policy.kinds import Fill, GeneraliseColumn, ListedColumn, MissingCategory, NoiseColumn
@@ -156,7 +156,7 @@ def describe_hierarchy(policy: Policy, name: str, column: GeneraliseColumn, leve
         how = PUBLIC("hierarchy.by_class_ranges")
     else:
         how = PUBLIC("hierarchy.by_class")
-    return PUBLIC("hierarchy.released", words=column.hierarchy.words, how=how)
+    return PUBLIC("hierarchy.released", words=column.hierarchy.describe(), how=how)
 
 
 def _say_level(noted: str) -> str:
@@ -191,7 +191,7 @@ def _use_columns(policy: Policy) -> Iterator[str]:
         yield PUBLIC("use.measured")
     else:
         for name, column in policy.noise_columns.items():
-            if column.atoms and keeps_atoms(policy):
+            if column.atoms and policy.claim.keeps_atoms:
                 yield PUBLIC("use.atoms", name=name, atoms=list_atoms(column))
         yield PUBLIC("use.column_group", k=policy.protect.k)
         yield PUBLIC("use.column_spread")

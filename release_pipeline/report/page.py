@@ -20,10 +20,11 @@ from release_pipeline.formats.internal_view import (
     SuppressionView,
     SwapView,
 )
-from release_pipeline.formats.told import tell_about, tell_column
+from release_pipeline.formats.told import view_about, view_column
 from release_pipeline.mechanisms.basis.figures import count_of, count_things, format_count, format_percent, show_figure
 from release_pipeline.mechanisms.catalogue.spec import SCALES_FIXED
 from release_pipeline.policy import Policy
+from release_pipeline.policy.families import find_family
 from release_pipeline.policy.file.about import Assessment
 from release_pipeline.policy.file.options import KEpsilonOptions
 from release_pipeline.policy.file.published import describe_labels
@@ -33,7 +34,6 @@ from release_pipeline.policy.kinds import pick
 from release_pipeline.policy.kinds.base import LabelledColumn
 from release_pipeline.policy.plans.plan import (
     describe_claim,
-    describe_method,
     describe_scopes,
     describe_target,
     make_plan,
@@ -70,7 +70,7 @@ def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str =
         claim=describe_claim(policy),
         definition=policy.claim.definition.name,
         wider=tuple(describe_scopes(make_plan(policy, rows=facts.get("rows_in")))),
-        method_words=describe_method(policy),
+        method_words=find_family(policy.protect).describe_method(policy),
         candidate_hash_words="" if stopped_at else REVIEWERS("page.part_of_candidate"),
         before_charge=stopped_at == BEFORE_CHARGE,
         stopped_at=_STOPPED[stopped_at]() if stopped_at in _STOPPED else stopped_at,
@@ -110,9 +110,9 @@ def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str =
         is_synthetic=policy.protect.is_synthetic,
         swap=_view_swap(policy, audit),
         looks=evidence.looks,
-        about=None if policy.about is None else tell_about(policy.about, policy),
+        about=None if policy.about is None else view_about(policy.about, policy),
         output_check=tuple(_answer_output_check(policy, evidence)),
-        column_words=tuple(tell_column(name, column) for name, column in pick(policy.columns, LabelledColumn).items()),
+        column_words=tuple(view_column(name, column) for name, column in pick(policy.columns, LabelledColumn).items()),
         criteria=tuple(_view_criteria(policy, evidence)),
     )
     return replace(view, decide=tuple(question.words for question in list_questions(view, is_dp=policy.adds_up)))

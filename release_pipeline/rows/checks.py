@@ -389,7 +389,8 @@ def check_persons(person: Person, counts: Mapping[str, int]) -> Iterator[Check]:
         f"column {person.column}: {say_records(missing)} without a {unit}. "
         "Fill in whose they are, or remove them from the source.",
     )
-    allowed = f"{person.records} declared record{'s' if person.records != 1 else ''} (records_per_release)"
+    most = person.records_per_release
+    allowed = f"{most} declared record{'s' if most != 1 else ''} (records_per_release)"
     remedy = f"Remove duplicates from the source; if a {unit} may have more records, declare how many."
     yield Check(
         "person_unit",

@@ -73,7 +73,7 @@ def compile_suite(policy: Policy) -> Iterator[Expected]:
                 pass
     if isinstance(policy.person, Person):
         yield _expect("column_values_to_not_be_null", policy.person.column, "person_unit", "without_person")
-        if policy.person.records == 1:
+        if policy.person.records_per_release == 1:
             yield _expect("column_values_to_be_unique", policy.person.column, "person_unit", "too_often")
 
 

@@ -115,7 +115,7 @@ def add_charge(registry: Registry, charge: Charge, account: Account, *, happened
         "loss": {name: getattr(charge.loss, name) for name in LOSSES},
         "unit": account.unit,
         "cap": account.limit,
-        "spent": account.words(after),
+        "spent": account.format(after),
     }
     content |= {"carries": list(charge.carries)} if charge.carries else {}
     content |= {"origins": list(charge.origins)} if charge.origins else {}

@@ -17,6 +17,7 @@ from release_pipeline.claims.promises import list_promises
 from release_pipeline.mechanisms.catalogue import METHODS, ClaimSpec, MethodSpec
 from release_pipeline.mechanisms.catalogue.spec import ZCDP
 from release_pipeline.policy import parse_policy
+from release_pipeline.policy.documents import to_json
 from release_pipeline.policy.plans.loss import release_loss
 from release_pipeline.policy.plans.plan import (
     check_rows,
@@ -27,7 +28,7 @@ from release_pipeline.policy.plans.plan import (
     not_covered_words,
     state_claim,
 )
-from release_pipeline.policy.plans.views import plan_to_json
+from release_pipeline.policy.plans.views import view_plan
 from release_pipeline.publish.dossier import write_dossier
 from release_pipeline.publish.public import CARD_SCHEMA
 from release_pipeline.store.registry import ReleaseId
@@ -88,7 +89,7 @@ def test_every_claim_is_planned_charged_and_said(spec: MethodSpec, claim: ClaimS
     check_rows(policy, rows)
     plan = make_plan(policy, rows=rows)
     assert describe_claim(policy) in " ".join(" ".join(describe_plan(plan)).split())
-    shown: dict[str, Any] = plan_to_json(plan)
+    shown: dict[str, Any] = to_json(view_plan(plan))
     assert (shown["method"], shown["definition"], shown["scope"]) == (spec.name, claim.definition.key, claim.scope)
     assert [column["name"] for column in shown["columns"]] == ["income", "rent"]
     assert state_claim(policy).startswith(claim.statement)

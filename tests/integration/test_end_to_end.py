@@ -31,4 +31,4 @@ def test_a_release_becomes_a_package_that_verifies_and_can_be_analysed(
     assert sorted(found.data) == ["income", "rent", "sex", "town"]
     assert (found.facts.rows_out, len(found.data["income"])) == (60, 60)
     assert len(set(found.data["income"])) <= 60 // 5
-    assert found.noise_of("income").words
+    assert found.noise_of("income").description

@@ -275,7 +275,7 @@ def test_killed_at_boundary(untouched: TinySite, undisturbed: dict[bytes, Undist
     state = [state for begins, state in STATES.items() if place >= BOUNDARIES.index(begins)][-1]
     assert list_releases(tiny.site)[0][0].state == state
     [ledger] = read_ledgers(tiny.site)
-    assert (ledger.account.spent, ledger.account.words(ledger.reserved)) == SPENT[state]
+    assert (ledger.account.spent, ledger.account.format(ledger.reserved)) == SPENT[state]
     noted = place >= BOUNDARIES.index(NOTED)
     again = run(attempt, tiny, OTHER if noted else SECRET)
     assert (again.killed, again.lines[-1]) == (False, FINISHED)

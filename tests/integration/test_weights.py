@@ -161,4 +161,4 @@ def test_the_card_tells_of_the_weight_and_an_analyst_gets_weighted_answers(weigh
         assert found.low <= weighted_mean(table["income"][mine].to_numpy(float), weights[mine].to_numpy()) <= found.high
         share = release.table("people").share({"town": town}, level=0.999999)
         assert share.low <= weights[mine].sum() / weights.sum() <= share.high
-        assert "sample is from the population" in share.words
+        assert "sample is from the population" in share.basis

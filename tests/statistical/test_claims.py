@@ -139,11 +139,11 @@ def test_tables_are_made_of_declared_facts_alone() -> None:
             continue
         for pair in make_pairs(policy, list(policy.noise_columns)):
             one, other = (
-                np.stack([part.column(name).to_numpy() for name in policy.noise_columns]) for part in (pair.one, pair.other)
+                np.stack([part.column(name).to_numpy() for name in policy.noise_columns]) for part in (pair.first, pair.second)
             )
             assert not np.any(one[:, pair.changed :] != other[:, pair.changed :])
             assert np.any(one != other)
-            assert isinstance(pair.one, pa.Table)
+            assert isinstance(pair.first, pa.Table)
             most = max((1000, *(point for column in policy.noise_columns.values() for point in column.reason_points)))
             assert min(one.min(), other.min()) >= 0
             assert max(one.max(), other.max()) <= most

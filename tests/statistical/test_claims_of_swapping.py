@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from release_pipeline.claims.trials import release_one
+from release_pipeline.claims.trials import release_each
 from release_pipeline.errors import Blocked
 from release_pipeline.masking import swapping
 from release_pipeline.masking.swapping import SwapStrategy
@@ -80,6 +80,6 @@ def test_claims_of_columns_do_not_read_rows_as_those_of_their_records() -> None:
             "ill": ["a"] * rows,
         }
     )
-    seen = release_one(policy, table.select(list(policy.released_columns)), draws=1, purpose="test")
+    [seen] = release_each(policy, [table.select(list(policy.released_columns))], draws=1, purpose="test")
     for cluster in np.unique(seen.cluster["a"]):
         assert len(np.unique(seen.values["a"][0, seen.cluster["a"] == cluster])) == 1

@@ -59,15 +59,15 @@ def test_tables_differ_in_one_person_and_are_made_of_declared_entries(name: str)
     """The others have the same records in both, and every entry can be read."""
     policy = SUITE[name]
     for pair in make_whole_pairs(policy):
-        assert pair.one.num_rows == pair.other.num_rows
-        rows = [Counter(map(str, table.to_pylist())) for table in (pair.one, pair.other)]
+        assert pair.first.num_rows == pair.second.num_rows
+        rows = [Counter(map(str, table.to_pylist())) for table in (pair.first, pair.second)]
         assert (rows[0] - rows[1]).total() == (rows[1] - rows[0]).total() == policy.records_per_person
         for column_name, column in policy.noise_columns.items():
-            values = np.concatenate([table.column(column_name).to_numpy() for table in (pair.one, pair.other)])
+            values = np.concatenate([table.column(column_name).to_numpy() for table in (pair.first, pair.second)])
             assert values.min() >= float(column.domain[0])
             assert values.max() <= max(float(column.domain[1]), *column.reason_points, 0)
         for entry_name, listed in policy.listed_columns.items():
-            entries = {*pair.one.column(entry_name).to_pylist(), *pair.other.column(entry_name).to_pylist()}
+            entries = {*pair.first.column(entry_name).to_pylist(), *pair.second.column(entry_name).to_pylist()}
             assert entries <= {*listed.declared_texts, *listed.codes}
 
 

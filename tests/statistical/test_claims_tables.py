@@ -23,7 +23,7 @@ PATCH = pytest.MonkeyPatch
 
 def audit_tables(name: str, words: str, effort: Effort = FEW) -> Finding:
     """What the audit finds of a promise about the tables beside the rows."""
-    [promise] = [promise for promise in list_promises(SUITE[name]) if promise.words == words]
+    [promise] = [promise for promise in list_promises(SUITE[name]) if promise.description == words]
     return audit_promise(SUITE[name], promise, effort)
 
 

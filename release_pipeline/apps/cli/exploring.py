@@ -144,6 +144,6 @@ def _write(options: SimpleNamespace, axes: Axes, number: int, before: str | None
         raise Blocked(what, where=str(options.policy), remedy=f"Explore again, or write it yourself: {setting.block}")
     write_text(options.policy, text, mode=None)
     out = sys.stderr if options.json else sys.stdout
-    print(f"{options.policy}: setting {number} ({setting.words}) is written. The difference:", file=out)
+    print(f"{options.policy}: setting {number} ({setting.summary}) is written. The difference:", file=out)
     for line in describe_diff(policy, load_policy(options.policy)):
         print(f"  {line}", file=out)

@@ -120,7 +120,7 @@ def describe_column(policy: Policy, name: str) -> str:
         swapped = f", then swapped within blocks of {policy.block_size} or more alike records" if policy.swap is not None else ""
         return f"{column.role}; noise by {policy.protect.method}{k}, {policy.unit} {policy.column_epsilon[name]}{swapped}"
     if isinstance(column, GeneraliseColumn):
-        return f"{column.role}; made coarser: {column.hierarchy.words}"
+        return f"{column.role}; made coarser: {column.hierarchy.describe()}"
     if name in policy.swapped_columns:
         return f"{column.role}; as it is, swapped within blocks of {policy.block_size} or more alike records"
     return f"{column.role}; released as it is"

@@ -232,7 +232,7 @@ def _build_source(policy: Policy, names: Names) -> Any:
     spec = dg.AssetSpec(
         key,
         group_name=names.name("restricted"),
-        description=f"What the policy names as its source: {policy.source.words}. It is delivered, not made here.",
+        description=f"What the policy names as its source: {policy.source.describe()}. It is delivered, not made here.",
         owners=OWNERS,
     )
 

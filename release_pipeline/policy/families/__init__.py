@@ -20,8 +20,6 @@ from release_pipeline.policy.file.options import (
     WholeTableOptions,
 )
 
-__all__ = ["FAMILIES", "Family", "find_family"]
-
 FAMILIES: dict[str, Family[Any]] = {
     "columns": ColumnFamily(ColumnOptions),
     "by-value": ByValueFamily(ByValueOptions),

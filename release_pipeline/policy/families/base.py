@@ -1,8 +1,8 @@
-"""What policies, plans and losses ask of a family of methods. Each family is a file beside this one; what holds for all that do
-not say otherwise stands here.
+"""What policies, plans and losses ask of a family of methods. Each family is a file next to this one; this one has what holds for
+all that do not say otherwise.
 
-A family says nothing that differs between its methods: that stands in their entries in `mechanisms.catalogue`, so that a new
-method of a family that there is needs no word here.
+A family says nothing that differs between its methods: their entries in `mechanisms.catalogue` do, so that a new method of a
+known family changes nothing here.
 """
 
 from __future__ import annotations
@@ -77,13 +77,12 @@ class ColumnPlan:
 
     @property
     def share_words(self) -> str:
-        """The same, and what it is of the domain."""
+        """How large the noise is, and which share of the domain that is."""
         if self.share is None:
             return self.noise_words
         return POLICY("noise.of_domain", noise=self.noise_words, share=format_percent(self.share))
 
-    @property
-    def words(self) -> str:
+    def describe(self) -> str:
         """What masks the column."""
         if self.epsilon is None:
             return self.of_counts or "replaced by the mean of its cluster"
@@ -110,8 +109,8 @@ class Family(ABC, Generic[Options]):
     """What a family of methods makes of a policy: rules, plan, bounds and words.
 
     `options`: those of its methods; `single_records`: why it protects single records alone, where it does; `part_words`: what is
-    done to each random part of the records; `publishes_counts`: whether the noisy counts that values were made of go out beside
-    them; `makes_groups_of_masked`: masked quasi-identifiers make groups that may be suppressed, too, beside those that are kept.
+    done to each random part of the records; `publishes_counts`: whether the noisy counts that values were made of are published
+    with them; `makes_groups_of_masked`: masked quasi-identifiers make groups that may be suppressed, as kept ones do.
     """
 
     publishes_counts: ClassVar[bool] = False
@@ -157,7 +156,7 @@ class Family(ABC, Generic[Options]):
             yield from self.check_column(parts, protect, name, width=width, share=share)
 
     def check_column(self, parts: Parts, protect: Options, name: str, *, width: int, share: Epsilon) -> Iterator[Problem]:
-        """The same, of one column."""
+        """Noise of one column that could leave 64 bits."""
         try:
             scales_for(np.array([width]), share)
         except ReleasePipelineError as error:
@@ -191,7 +190,7 @@ class Family(ABC, Generic[Options]):
         return math.ceil(nano * (self.find_factor(policy, clusters) if factor is None else factor(clusters)))
 
     def find_factor(self, policy: Policy, clusters: int) -> Fraction:
-        """That multiple where the claim leaves it to the family."""
+        """The multiple that `bound_lists` takes, where the claim leaves it to the family."""
         raise InvalidArgument(f"nothing says what the lists of {policy.protect.method} lose.", where="method")
 
     # words
@@ -214,7 +213,7 @@ class Family(ABC, Generic[Options]):
         return POLICY("bound.whole_table", words=self.bound_table(policy, clusters, rows))
 
     def bound_table(self, policy: Policy, clusters: int | None = None, rows: int | None = None) -> str:
-        """The same without saying that it is of the whole table."""
+        """What is known of everything that a reader of the table sees, without saying so."""
         if not policy.covers_table:
             return POLICY("bound.none")
         if policy.claim.lists is SAME:
@@ -240,7 +239,8 @@ class Family(ABC, Generic[Options]):
         return POLICY("claim.centroids", amount=amount, definition=definition, parts=parts, table=table)
 
     def describe_headline(self, policy: Policy) -> str:
-        """The claim as the one number that it is, where one holds for all that a package has; empty where several do."""
+        """The claim as one number for all that a package has, like "epsilon 3 at delta 0.000001 (rho 0.18506984) for everything
+        in this package"; empty where it is several."""
         return ""
 
     def describe_method(self, policy: Policy) -> str:
@@ -272,10 +272,6 @@ class Family(ABC, Generic[Options]):
     def describe_before(self, policy: Policy) -> str:
         """What the noise of the plan is before: ", before ..."; empty where nothing is done to noisy values."""
         return ""
-
-    def state_kept(self, policy: Policy) -> Iterator[str]:
-        """What the claim becomes where records are dropped for what the noise made of them: nothing where none are."""
-        yield from ()
 
     def list_uncovered(self, policy: Policy) -> Iterator[str]:
         """What the claim does not protect, a sentence each."""
@@ -355,33 +351,21 @@ def epsilon_words(policy: Policy) -> str:
     parts = policy.column_epsilon
     if len(parts) == 1:
         [(name, part)] = parts.items()
-        for_column, for_all = (
-            POLICY("amount.for_column", amount=format_nano(part.nano), column=name),
-            POLICY("amount.all_for_column", column=name),
-        )
-        split = for_column if policy.tables else for_all
+        split = POLICY("amount.all_for_column", column=name)
+        if policy.tables:
+            split = POLICY("amount.for_column", amount=format_nano(part.nano), column=name)
     elif len({part.nano for part in parts.values()}) == 1:
         split = POLICY("amount.for_each", amount=format_nano(next(iter(parts.values())).nano), count=len(parts))
     else:
         split = join_names(POLICY("amount.table", table=name, amount=format_nano(part.nano)) for name, part in parts.items())
     if policy.tables:
         split = POLICY("amount.beside", split=split, tables=name_some(list_shares(policy)))
-    if policy.records_per_person > 1:
-        split = _times_records(policy, split)
-    amount = amount_words(policy, policy.epsilon or 0)
-    return (
-        POLICY("amount.in_all_by_rho", amount=amount, split=split)
-        if policy.protect.by_rho
-        else POLICY("amount.in_all", amount=amount, split=split)
-    )
-
-
-def _times_records(policy: Policy, split: str) -> str:
-    """That a person, or a household, has several records, and what that costs."""
-    records, whose = policy.records_per_person, policy.privacy_unit
+    records, whose, amount = policy.records_per_person, policy.privacy_unit, amount_words(policy, policy.epsilon or 0)
     if policy.protect.by_rho:
-        return POLICY("amount.times_squared", split=split, records=records, whose=whose)
-    return POLICY("amount.times", split=split, records=records, whose=whose)
+        split = POLICY("amount.times_squared", split=split, records=records, whose=whose) if records > 1 else split
+        return POLICY("amount.in_all_by_rho", amount=amount, split=split)
+    split = POLICY("amount.times", split=split, records=records, whose=whose) if records > 1 else split
+    return POLICY("amount.in_all", amount=amount, split=split)
 
 
 def amount_words(policy: Policy, nano: int) -> str:

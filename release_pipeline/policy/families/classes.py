@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from decimal import Decimal
 
 from release_pipeline.mechanisms.accounting.budget import format_nano
 from release_pipeline.mechanisms.accounting.scales import domain_scale, mean_magnitude
-from release_pipeline.mechanisms.basis.figures import percent, show_figure
 from release_pipeline.mechanisms.clusters.hierarchy import Hierarchy, find_ambiguous_label
-from release_pipeline.mechanisms.columns.class_noise import KEPT, epsilon_for
+from release_pipeline.mechanisms.columns.class_noise import KEPT
 from release_pipeline.policy.families.base import NOTHING_ADDS_UP, ColumnPlan, Family, Plan, epsilon_words, tell_copies
 from release_pipeline.policy.file.model import Policy
 from release_pipeline.policy.file.options import KEpsilonOptions
@@ -24,7 +22,6 @@ from release_pipeline.policy.values.text import Path, Problem
 from release_pipeline.sentences import POLICY
 
 MAX_NODES = 1_000_000  # of the lattice of levels
-WANTED = (Decimal("0.01"), Decimal("0.05"), Decimal("0.1"))  # shares of a domain, for which `check` names the epsilon
 GROUPINGS = {
     "ola": "one level of every hierarchy for all records, the one that loses least (OLA09)",
     "mondrian": "classes are cut in two as long as both parts are large enough, each with labels of its own (MON06)",
@@ -67,7 +64,7 @@ class ClassFamily(Family[KEpsilonOptions]):
             yield ("suppress", "grouping_at_most"), what, "Remove it."
 
     def plan_columns(self, policy: Policy, clusters: int | None) -> Iterator[ColumnPlan]:
-        """Of a class as wide as the domain; every record has noise of its own."""
+        """The noise of each column in a class as wide as the domain; every record has separate noise."""
         for name, column in policy.noise_columns.items():
             grid, epsilon = column.exact_grid, policy.column_epsilon[name]
             step = float(grid.step)
@@ -100,14 +97,13 @@ class ClassFamily(Family[KEpsilonOptions]):
         yield "grouping", f"{protect.grouping}: {GROUPINGS[protect.grouping]}{by}"
 
     def after_claim(self, plan: Plan) -> Iterator[tuple[str, str]]:
-        """What suppression makes of the claim, what is not covered, and which epsilon gives how much noise."""
-        yield from (("", words) for words in self.state_kept(plan.policy))
+        """What suppression makes of the claim, and what is not covered."""
+        yield from (("", words) for words in self._state_kept(plan.policy))
         for sentence in self.list_uncovered(plan.policy):
             yield "not covered", sentence
         yield "series", NOTHING_ADDS_UP
-        yield from self._list_wanted(plan.policy)
 
-    def state_kept(self, policy: Policy) -> Iterator[str]:
+    def _state_kept(self, policy: Policy) -> Iterator[str]:
         """What the claim becomes where records are dropped for standing out: nothing where none are."""
         protect = self.of(policy)
         if not _drops_after_noise(policy):
@@ -136,45 +132,9 @@ class ClassFamily(Family[KEpsilonOptions]):
         """The options that the plan names for scripts, by their key there."""
         return {"grouping": self.of(policy).grouping}
 
-    def _list_wanted(self, policy: Policy) -> Iterator[tuple[str, str]]:
-        """The epsilon in all that keeps the noise of a column at some share of its domain, whatever the data: for a class as wide
-        as the domain, and for one a tenth as wide."""
-        total, shares = self.of(policy).epsilon.nano, ", ".join(percent(wanted) for wanted in WANTED)
-        for name, column in policy.noise_columns.items():
-            grid, share = column.exact_grid, total / policy.column_epsilon[name].nano
-            wide, narrow = (
-                ", ".join(
-                    _show_epsilon(share * _epsilon_for_noise(grid.width // part, float(wanted) * grid.width)) for wanted in WANTED
-                )
-                for part in (1, 10)
-            )
-            yield (
-                "wanted",
-                f"{name}: mean noise of {shares} of the domain needs epsilon {wide} in all for a class as wide as the domain, "
-                f"and {narrow} for one a tenth as wide",
-            )
-            limit = policy.gates.relative_error.get(name)
-            if limit is not None:
-                middle = float(sum(column.domain)) / 2
-                needed = _show_epsilon(_epsilon_for_noise(grid.width, float(limit) * abs(middle) / float(grid.step)) * share)
-                yield "", f"a relative error of {limit:f} at {middle:g}, the middle of the domain, needs {needed}"
-
 
 def _drops_after_noise(policy: Policy) -> bool:
     return policy.suppress is not None and policy.suppress.confidence is not None
-
-
-def _show_epsilon(epsilon: float) -> str:
-    """An epsilon, or that none is enough: noise is whole steps of the grid."""
-    return show_figure(epsilon) if math.isfinite(epsilon) else "out of reach"
-
-
-def _epsilon_for_noise(diameter: int, wanted: float) -> float:
-    """The epsilon at which E|Z| = 1/sinh(1/t) with t = ceil(diameter/epsilon) is at most `wanted` grid units."""
-    if diameter < 1 or wanted <= 0:
-        return math.inf if diameter else 0.0
-    found = epsilon_for(lambda epsilon: mean_magnitude(domain_scale(diameter, epsilon)), wanted)
-    return math.inf if found is None else float(found)
 
 
 def _check_hierarchy(name: str, column: GeneraliseColumn, *, mondrian: bool) -> Iterator[Problem]:
@@ -192,7 +152,7 @@ def _check_hierarchy(name: str, column: GeneraliseColumn, *, mondrian: bool) -> 
             what = "mondrian cuts numbers, and a missing one has no place among them."
             at = (*here[:2], "codes" if column.codes else "missing")
             yield at, what, "Use missing: fail and fill the source by a rule of your own, or use ola."
-        elif isinstance(column.missing, MissingCategory) and missing is not None and spec.may_release(missing, None):
+        elif isinstance(column.missing, MissingCategory) and missing is not None and spec.may_release(missing):
             yield (*here[:2], "missing"), "the category for missing entries reads like a number.", "Choose a word."
         return
     if isinstance(spec, Listed):
@@ -206,6 +166,6 @@ def _check_hierarchy(name: str, column: GeneraliseColumn, *, mondrian: bool) -> 
         if twice is not None:
             what = f"'{twice}' stands for different values on two levels, which mondrian may release side by side."
             yield here, what, "Give the levels labels of their own."
-    elif isinstance(column.missing, MissingCategory) and missing is not None and spec.may_release(missing, None):
+    elif isinstance(column.missing, MissingCategory) and missing is not None and spec.may_release(missing):
         what = "the category for missing entries reads like one of the hierarchy's labels."
         yield (*here[:2], "missing"), what, "Choose a word."

@@ -1,4 +1,4 @@
-"""What is to be said of claims by rho, whatever the family."""
+"""Methods that mask single columns, by sums or by counts; and what noise by rho, or at declared atoms, does to them."""
 
 from __future__ import annotations
 
@@ -63,16 +63,11 @@ def list_atoms(column: NoiseColumn) -> str:
     return f"{shown} and {len(column.atoms) - SHOWN} more" if len(column.atoms) > SHOWN else shown
 
 
-def keeps_atoms(policy: Policy) -> bool:
-    """Whether clusters of equal values have no noise: then what lies at an atom stays there, whatever is restored."""
-    return policy.claim.keeps_atoms
-
-
-def describe_kept_atoms(policy: Policy) -> str:
+def _describe_kept_atoms(policy: Policy) -> str:
     """What becomes of the atoms of a column when order is restored."""
     if policy.consistency == "none":
         return ": no order is restored that could move them"
-    if keeps_atoms(policy):
+    if policy.claim.keeps_atoms:
         return ": clusters that are exactly there stay there when order is restored; noise can bring others"
     return ": blocks that the noise does not let tell from them are put there when order is restored"
 
@@ -98,7 +93,7 @@ def warn_of_atoms(policy: Policy, rows: int | None) -> Iterator[str]:
 def _warn(policy: Policy, column: NoiseColumn, epsilon: Epsilon, rows: int | None) -> str:
     k, part = policy.protect.k or 1, None if rows is None else rows // policy.parts
     rule, width = rule_of(policy.claim), column.exact_grid.width
-    if not keeps_atoms(policy) and policy.consistency == "none":
+    if not policy.claim.keeps_atoms and policy.consistency == "none":
         stay = _rounded_to_nothing(rule.least(width, epsilon), k, clamps=policy.clamps)
         many = f"{'about' if rule.is_public else 'at most'} {stay:.1%}"
         what = "record" if policy.method.by_record else "cluster"
@@ -111,7 +106,7 @@ def _warn(policy: Policy, column: NoiseColumn, epsilon: Epsilon, rows: int | Non
         return (
             "what is left of the shares at atoms depends on the number of rows. Declare gates.min_rows, or name it with --rows."
         )
-    if keeps_atoms(policy):
+    if policy.claim.keeps_atoms:
         edge = 3 * (k - 1) / max(part, 1)
         return (
             f"up to {min(edge, 1.0):.1%} of the records can stand at an atom in clusters that other values share, and leave it "
@@ -143,7 +138,10 @@ def _rounded_to_nothing(scale: int, k: int, *, clamps: bool) -> float:
 # catalogue has of their family.
 
 
-_RANKED = "show which records were ranked together"
+_OPEN_TABLE = (
+    "the whole table: equal values, and the columns kept beside them, show which records were ranked together, and that pattern "
+    "follows from the data"
+)
 
 
 class ColumnFamily(Family[ColumnOptions]):
@@ -166,7 +164,7 @@ class ColumnFamily(Family[ColumnOptions]):
         yield from refuse_generalised(parts, f"{protect.method} works on single columns and generalises none.")
 
     def check_column(self, parts: Parts, protect: ColumnOptions, name: str, *, width: int, share: Epsilon) -> Iterator[Problem]:
-        """By the largest scale over all data, which follows from declared facts."""
+        """Noise that could leave 64 bits, by the largest scale over all data: declared facts give it."""
         try:
             rows, grid = parts.least_rows(protect.k), parts.noise[name].exact_grid
             self._check_sizes(protect, grid, share, rows)
@@ -188,7 +186,8 @@ class ColumnFamily(Family[ColumnOptions]):
         )
 
     def plan_columns(self, policy: Policy, clusters: int | None) -> Iterator[ColumnPlan]:
-        """By the rule of the scales: the noise itself where anybody can compute it, or else the worst over all data."""
+        """The noise of each column, by the rule of the scales: exactly where anybody can compute it, else the worst over all
+        data."""
         protect, sums = self.of(policy), policy.method.sums or PLAIN
         k, rule = protect.k or 1, rule_of(policy.claim)
         for name, column in policy.noise_columns.items():
@@ -199,14 +198,14 @@ class ColumnFamily(Family[ColumnOptions]):
             yield ColumnPlan(name, epsilon, noise, share, not rule.is_public, unit=policy.unit, counted_in=column.noise_unit)
 
     def check_rows(self, policy: Policy, rows: int) -> None:
-        """By the largest scale over all data, in the largest random part."""
+        """Refuse so many rows by the largest scale over all data, in the largest random part."""
         protect, records = self.of(policy), -(-rows // policy.parts)
         for name, column in policy.noise_columns.items():
             share, grid = policy.column_epsilon[name], column.exact_grid
             self._check_sizes(protect, grid, share, records)
 
     def list_warnings(self, policy: Policy, rows: int | None) -> Iterator[str]:
-        """Of the shares at atoms."""
+        """What becomes of the shares at atoms, and what a claim by rho costs."""
         yield from warn_of_atoms(policy, rows)
         yield from warn_of_rho(policy, rows)
 
@@ -217,18 +216,12 @@ class ColumnFamily(Family[ColumnOptions]):
             yield "wider", f"column lists: {self.describe_lists(plan)}"
         yield from self.describe_swap(policy)
         if policy.swap is None and not policy.covers_table:
-            yield (
-                "not covered",
-                KEPT_COLUMNS
-                if policy.method.by_record
-                else f"the whole table: equal values, and the columns kept beside them, {_RANKED}, and "
-                "that pattern follows from the data",
-            )
+            yield "not covered", KEPT_COLUMNS if policy.method.by_record else _OPEN_TABLE
         yield "", APPEARS
         yield "consistency", _describe_consistency(policy)
         for name, column in policy.noise_columns.items():
             if column.atoms:
-                yield "atoms", f"{name}: {list_atoms(column)}{describe_kept_atoms(policy)}"
+                yield "atoms", f"{name}: {list_atoms(column)}{_describe_kept_atoms(policy)}"
         for warning in self.list_warnings(policy, plan.rows):
             yield "warning", warning
         if policy.clamps:
@@ -268,8 +261,8 @@ def _describe_consistency(policy: Policy) -> str:
 
 
 # Counts of one column share its part among many levels: they gain by rho what several columns gain. Of 40,000 tax records at
-# epsilon 1 and 3 one column has less error by epsilon, at a ratio of 14 and 15; two, at 7, are about even;
-# three and more have less by rho.
+# epsilon 1 and 3 one column has less error by epsilon, at a ratio of 14 and 15; two, at 7, are about even; three and more have
+# less by rho.
 WORSE_BY_RHO = 10
 
 
@@ -304,7 +297,7 @@ class ByValueFamily(Family[ByValueOptions]):
         return budget_of(policy.definition, policy.column_epsilon[name])
 
     def plan_columns(self, policy: Policy, clusters: int | None) -> Iterator[ColumnPlan]:
-        """Of counts, as anybody can compute it: of released values nothing is known without the data."""
+        """The noise of counts, as anybody can compute it: of released values nothing is known without the data."""
         for name, epsilon in policy.column_epsilon.items():
             budget = self.budget(policy, name)
             first = budget.first()
@@ -338,11 +331,7 @@ class ByValueFamily(Family[ByValueOptions]):
         """What is not covered, and what is done with atoms, centre and tail."""
         policy = plan.policy
         if policy.swap is None:
-            yield (
-                "not covered",
-                f"the whole table: equal values, and the columns kept beside them, {_RANKED}, and that pattern follows from the "
-                "data",
-            )
+            yield "not covered", _OPEN_TABLE
         yield from self.describe_swap(policy)
         yield "", APPEARS
         for name, column in policy.noise_columns.items():

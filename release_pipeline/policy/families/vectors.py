@@ -61,7 +61,7 @@ class VectorFamily(Family[DpMdavOptions]):
         return f"{protect.method} with {protect.statistic} sums", self.single_records
 
     def check_noise(self, parts: Parts, protect: DpMdavOptions) -> Iterator[Problem]:
-        """Of each column, and of all together."""
+        """Noise that could leave 64 bits, of each column and of all together."""
         yield from super().check_noise(parts, protect)
         if all(share.nano for share in split_epsilon(protect, parts.noise).values()):
             yield from check_together(parts, protect.cluster(parts.noise), least_k=STATISTICS[protect.statistic][0].least_k)

@@ -23,7 +23,7 @@ from release_pipeline.policy.file.model import Policy
 from release_pipeline.policy.file.options import WholeTableOptions
 from release_pipeline.policy.file.parts import Parts
 from release_pipeline.policy.file.words import describe_record_gates
-from release_pipeline.policy.kinds import AnyColumn, KeepColumn, ListedColumn, NoiseColumn, SynthesiseColumn
+from release_pipeline.policy.kinds import AnyColumn, ListedColumn, NoiseColumn, SynthesiseColumn
 from release_pipeline.policy.values.formats import decimal_text, name_some, say_unit
 from release_pipeline.policy.values.text import Problem
 from release_pipeline.sentences import POLICY
@@ -48,8 +48,7 @@ class WholeTableFamily(Family[WholeTableOptions]):
 
     def find_contradictions(self, parts: Parts, protect: WholeTableOptions) -> Iterator[Problem]:
         """Every released column is synthetic: one that is not would have no bound."""
-        what = f"{protect.method} makes every row anew, and generalises none."
-        yield from refuse_generalised(parts, what)
+        yield from refuse_generalised(parts, f"{protect.method} makes up every row, and generalises none.")
         for name in parts.kept:
             what = f"'{name}' would be released as it is, and {protect.method} has one claim for {_EVERYTHING}."
             yield ("columns", name, "do"), what, "Say do: synthesise, or drop the column."
@@ -102,7 +101,7 @@ class WholeTableFamily(Family[WholeTableOptions]):
         return maker_of(policy.columns)(rows, budget_for(self.of(policy)))
 
     def plan_columns(self, policy: Policy, clusters: int | None) -> Iterator[ColumnPlan]:
-        """Of counts: of released values nothing is known without the data."""
+        """The noise of counts: of released values nothing is known without the data."""
         for name in policy.noise_columns:
             yield ColumnPlan(name, None, None, None, False, of_counts=POLICY("noise.of_counts"), unit=policy.unit)
 
@@ -137,7 +136,7 @@ class WholeTableFamily(Family[WholeTableOptions]):
         return POLICY("amount.everything", amount=_amount(policy), given=_describe_given(policy))
 
     def bound_table(self, policy: Policy, clusters: int | None = None, rows: int | None = None) -> str:
-        """It is the claim itself."""
+        """That the claim itself is for the whole table."""
         return POLICY("bound.same")
 
     def after_claim(self, plan: Plan) -> Iterator[tuple[str, str]]:
@@ -157,40 +156,29 @@ class WholeTableFamily(Family[WholeTableOptions]):
         )
         yield "not kept", "how three columns or more go together beyond what their pairs say, and what only a few records have"
 
-    def list_uncovered(self, policy: Policy) -> Iterator[str]:
-        """Nothing of the release: the claim is for all of it."""
-        yield from super().list_uncovered(policy)
-
 
 def declare_columns(columns: Mapping[str, AnyColumn]) -> dict[str, Column]:
     """What is public about every released column, by name: the order of the file decides nothing, for the hash ignores it."""
-    found: dict[str, Column] = {}
+    declared: dict[str, Column] = {}
     for name, column in sorted(pick_synthetic(columns).items()):
+        labels = len(column.reasons)
         if isinstance(column, NoiseColumn):
-            grid = column.exact_grid
-            found[name] = Column(
-                grid.width,
-                atoms=column.exact_atoms,
-                centre=_find_centre(column),
-                labels=len(column.reasons),
-            )
+            width = column.exact_grid.width
+            centre = min(max(column.exact_centre, 0), width)  # the end of the domain that is nearest to 0
+            declared[name] = Column(width, atoms=column.exact_atoms, centre=centre, labels=labels)
         else:
-            found[name] = Column(len(column.values) - 1, nominal=True, labels=len(column.reasons))
-    return found
+            declared[name] = Column(len(column.values) - 1, nominal=True, labels=labels)
+    return declared
 
 
 def describe_instead(policy: Policy) -> Iterator[str]:
-    """What dp-table would give in the place of a method that masks some columns beside others that are kept: these, and rows that
-    join them all, are what no such method covers."""
+    """What dp-table would give in the place of a method that masks some columns and keeps others: no such method covers the kept
+    ones, nor rows that join them all."""
     protect, total = policy.protect, policy.protect.charged
-    columns = {name: column for name, column in policy.columns.items() if _could_be_counted(column)}
-    if (
-        protect.is_synthetic
-        or not policy.kept_columns
-        or not policy.noise_columns
-        or total is None
-        or len(columns) > MOST_COLUMNS
-    ):
+    could_be_counted = {**policy.noise_columns, **policy.kept_columns}
+    columns = {name: column for name, column in could_be_counted.items() if column.role != "weight"}
+    masks_some = bool(policy.kept_columns and policy.noise_columns) and not protect.is_synthetic
+    if not masks_some or total is None or len(columns) > MOST_COLUMNS:
         return
     try:
         needed = find_enough_records(maker_of(columns), TableBudget(total.fraction, protect.by_rho))
@@ -204,10 +192,6 @@ def describe_instead(policy: Policy) -> Iterator[str]:
     )
 
 
-def _could_be_counted(column: AnyColumn) -> bool:
-    return isinstance(column, NoiseColumn | KeepColumn) and column.role != "weight"
-
-
 def maker_of(columns: Mapping[str, AnyColumn]) -> Make:
     """What makes the design for a number of records and a budget."""
     declared = declare_columns(columns)
@@ -215,13 +199,8 @@ def maker_of(columns: Mapping[str, AnyColumn]) -> Make:
 
 
 def pick_synthetic(columns: Mapping[str, AnyColumn]) -> dict[str, NoiseColumn | ListedColumn]:
-    """The columns that are counted: of a policy that makes rows anew all that are released."""
+    """The columns that are counted: of a policy whose rows are synthetic all that are released."""
     return {name: column for name, column in columns.items() if isinstance(column, NoiseColumn | ListedColumn)}
-
-
-def _find_centre(column: NoiseColumn) -> int:
-    """0, or the end of the domain that is nearest to it."""
-    return min(max(column.exact_centre, 0), column.exact_grid.width)
 
 
 def budget_for(protect: WholeTableOptions) -> TableBudget:
@@ -269,21 +248,20 @@ def _describe_times(policy: Policy) -> str:
     records = policy.records_per_person
     if records == 1:
         return ""
-    by_rho, unit = policy.protect.by_rho, say_unit(policy.unit)
-    each = format_nano((policy.rows_epsilon or 0) // (records**2 if by_rho else records))
-    whose = policy.privacy_unit
-    if by_rho:
+    total, unit, whose = policy.rows_epsilon or 0, say_unit(policy.unit), policy.privacy_unit
+    if policy.protect.by_rho:
+        each = format_nano(total // records**2)
         return POLICY("amount.everything_squared", unit=unit, each=each, records=records, whose=whose)
-    return POLICY("amount.everything_times", unit=unit, each=each, records=records, whose=whose)
+    return POLICY("amount.everything_times", unit=unit, each=format_nano(total // records), records=records, whose=whose)
 
 
 def _describe_design(policy: Policy, design: Design) -> Iterator[tuple[str, str]]:
-    """How finely is counted, and how much noise there is."""
+    """How finely records are counted, and how much noise there is."""
     names = list(declare_columns(policy.columns))
     margin = show_figure(design.margins.magnitude)
     yield "counts", f"of a column's cells: noise {margin} on average, of {design.records:,} records"
     if design.cuts:
-        deep = [f"{names[place]} {2**depth}" for place, (_, depth) in design.cuts.items()]
+        deep = [f"{names[column]} {2**depth}" for column, (_, depth) in design.cuts.items()]
         yield "cells", f"of wide columns, cut where noisy ranks say, about: {name_some(deep)}"
     if design.pairs:
         noise = next(iter(design.pairs.values()))  # that of every pair

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime, timedelta
-from decimal import Decimal
 from typing import Annotated, Any, Literal, TypeAlias, cast, get_args
 from urllib.parse import urlsplit
 
@@ -17,11 +16,8 @@ from release_pipeline.policy.kinds.base import ColumnKind, Label, LabelledColumn
 from release_pipeline.policy.values.formats import name_some
 from release_pipeline.policy.values.periods import EXAMPLE, PATTERN, Every, begin_of, end_of
 from release_pipeline.policy.values.scalars import Frozen, Option, unique
-from release_pipeline.policy.values.text import Problem
 from release_pipeline.sentences import POLICY
 
-MOST_EPSILON = Decimal(10)  # of a claim for the whole table: one that is larger says little
-MOST_LINKED = Decimal("0.1")  # of the rows, for everybody: the paper of (k,epsilon)-anonymity calls more excessively risky
 Reader: TypeAlias = Literal["public", "licensed", "internal"]
 
 
@@ -44,14 +40,14 @@ def _read_audience(value: Any) -> Any:
     given = cast(dict[str, Any], value)
     if len(given) != 1:
         raise ValueError("must name one kind of reader: public, internal, {licensed: TERMS}, or {public: REASON}")
-    [(readers, words)] = given.items()
+    [(readers, text)] = given.items()
     if readers == "internal":
         raise ValueError("internal takes no text: write audience: internal")
     if readers not in ("licensed", "public"):
         raise ValueError(
             f"'{readers}' is no kind of reader: allowed are public, internal, {{licensed: TERMS}}, {{public: REASON}}"
         )
-    if not isinstance(words, str) or not words.strip():
+    if not isinstance(text, str) or not text.strip():
         asked = "name the readers and their terms" if readers == "licensed" else "give the reason, or write audience: public"
         raise ValueError(f"{readers} is empty: {asked}")
     return given
@@ -85,37 +81,8 @@ def describe_audience(audience: Audience | None) -> str:
     return POLICY("audience.public") if audience == "public" else POLICY("audience.internal")
 
 
-def check_audience(
-    audience: Audience, *, table_epsilon: Decimal | None, linkage: Decimal | None, swap_k: int | None
-) -> Iterator[Problem]:
-    """What a release for everybody needs: synthetic rows under one claim (`table_epsilon`, None for
-    other rows), a limit on linkage, swapping, or a reason."""
-    if name_readers(audience) != "public":
-        return
-    is_swapped = swap_k is not None and Decimal(1) / swap_k <= MOST_LINKED
-    is_claimed = table_epsilon is not None and table_epsilon <= MOST_EPSILON
-    is_enough = is_claimed or is_swapped or (linkage is not None and linkage <= MOST_LINKED)
-    limit = "nothing limits how many rows can be linked"
-    if linkage is not None:
-        limit = f"linkage may be {(100 * linkage).normalize():f}%"
-    if not is_enough and not isinstance(audience, Everybody):
-        what = (
-            "everybody may read this release, its rows are not synthetic under one claim of epsilon 10 or less, "
-            f"and {limit}; 10% is the most."
-        )
-        remedy = (
-            "Add gates: {linkage: 10%} or swap: {k: 10, within: kept}, or use dp-table with epsilon 10 or less; "
-            "or name licensed readers with their terms (audience: {licensed: TERMS}); "
-            "or give a reason that the card shows (audience: {public: REASON})."
-        )
-        yield ("audience",), what, remedy
-    elif is_enough and isinstance(audience, Everybody):
-        what = "this release needs no reason: its claim, its gate or its swapping is enough."
-        yield ("audience", "public"), what, "Say audience: public."
-
-
-# What the public is told of the data as a whole, in the steward's words: what they are, whose, for
-# what, and on which terms. Nothing of it is inferred, and nothing that is released depends on it;
+# What a package says of the data as a whole, in the steward's words: what they are, whose, for what,
+# and on which terms. Nothing of it is inferred, and nothing that is released depends on it;
 # it is approved with the policy all the same.
 
 
@@ -172,7 +139,7 @@ def _orcid(text: str) -> str:
 
 
 def _check_digit(digits: str) -> str:
-    """Of an ORCID iD, by ISO 7064 (MOD 11-2)."""
+    """The check digit of an ORCID iD, by ISO 7064 (MOD 11-2)."""
     total = 0
     for digit in digits:
         total = (total + int(digit)) * 2
@@ -320,11 +287,9 @@ class About(Frozen):
         """The data, their terms and whose they are, on one line."""
         return f"{self.title}; {self.licence.title}; published by {self.publisher.name}"
 
-    def list_lacking(self) -> Iterator[str]:
+    def list_lacking(self) -> list[str]:
         """What readers are used to find, and is not said."""
-        for name in ("contributors", "coverage", "sampling", "keywords", "intended_use"):
-            if not getattr(self, name):
-                yield name
+        return [name for name in ("contributors", "coverage", "sampling", "keywords", "intended_use") if not getattr(self, name)]
 
 
 def find_unsaid(audience: Audience | None, about: About | None, columns: Mapping[str, ColumnKind]) -> Iterator[str]:
@@ -349,9 +314,8 @@ def list_unlabelled(columns: Mapping[str, ColumnKind]) -> list[str]:
 
 def warn_of_unsaid(audience: Audience | None, about: About | None, columns: Mapping[str, ColumnKind]) -> Iterator[str]:
     """What keeps a policy from being approved, and what readers of a package will look for and not find."""
-    for words in find_unsaid(audience, about, columns):
-        yield f"will not be approved: {words}"
-    if about is not None and (lacking := list(about.list_lacking())):
+    yield from (f"will not be approved: {lack}" for lack in find_unsaid(audience, about, columns))
+    if about is not None and (lacking := about.list_lacking()):
         yield f"about says nothing of {', '.join(lacking)}: readers look for that"
     if coded := [name for name, column in columns.items() if isinstance(column, LabelledEntries) and _has_bare_codes(column)]:
         yield (
@@ -373,7 +337,7 @@ def _has_bare_codes(column: LabelledEntries) -> bool:
 
 
 class Assessment(Frozen):
-    """The statements of a site, each in words of its own; what is left out is told as not stated."""
+    """The statements of a site, each in its own words; the papers say 'not stated' of what is left out."""
 
     purpose: Annotated[Words | None, Option(hint="Say what the release is for.")] = None
     lawful_basis: Annotated[Words | None, Option(hint="Say on which law the processing stands.")] = None
@@ -395,13 +359,9 @@ class Assessment(Frozen):
     residual_risk: Annotated[Words | None, Option(hint="Say which risk is left, and why it is acceptable.")] = None
     decision: Annotated[Words | None, Option(hint="Say what was decided, by whom, and until when.")] = None
 
-    def list_stated(self) -> Iterator[str]:
-        """Of what it says something."""
-        yield from (name for name in type(self).model_fields if getattr(self, name) is not None)
-
     def describe(self) -> str:
-        """Of what it says something and of what not, on one line."""
-        stated = list(self.list_stated())
+        """What the site states and what it does not, on one line."""
+        stated = [name for name in type(self).model_fields if getattr(self, name) is not None]
         unstated = [name for name in type(self).model_fields if name not in stated]
-        words = f"states {', '.join(stated) or 'nothing'}"
-        return f"{words}; the papers will say 'not stated' of {', '.join(unstated)}" if unstated else words
+        states = f"states {', '.join(stated) or 'nothing'}"
+        return f"{states}; the papers will say 'not stated' of {', '.join(unstated)}" if unstated else states

@@ -49,7 +49,7 @@ class Derived(Frozen):
         return None
 
     def preview(self) -> Iterator[str]:
-        """What becomes of what, in words."""
+        """What becomes of what, a phrase each."""
         raise NotImplementedError
 
     @classmethod
@@ -57,9 +57,8 @@ class Derived(Frozen):
         """What it is called in a policy: sum, bands, ..."""
         return next(key for key, kind in KINDS.items() if kind is cls)
 
-    @property
-    def words(self) -> str:
-        """It in a line."""
+    def describe(self) -> str:
+        """The derivation in a line."""
         without = f"; none where there is {' or '.join(self.codes)}" if self.codes else ""
         return f"of {' and '.join(self.inputs)}: {'; '.join(self.preview())}{without}"
 
@@ -113,7 +112,7 @@ class Limit(Derived):
         return self
 
     def preview(self) -> Iterator[str]:
-        """Both ends."""
+        """What becomes of numbers beyond either end."""
         if self.bottom is not None:
             yield POLICY("derive.bottom", bound=decimal_text(self.bottom))
         if self.top is not None:
@@ -255,23 +254,23 @@ Derivation: TypeAlias = Annotated[
 
 def order_derivations(derive: Mapping[str, Derived]) -> list[str]:
     """Their names, each after what it is made of; those that go round in a circle are left out."""
-    found: list[str] = []
+    ordered: list[str] = []
     waiting = list(derive)
     while ready := [name for name in waiting if not set(derive[name].inputs) & set(waiting)]:
-        found += ready
+        ordered += ready
         waiting = [name for name in waiting if name not in ready]
-    return found
+    return ordered
 
 
 def list_leaves(derive: Mapping[str, Derived], name: str) -> list[str]:
     """The columns of the source that a derived one is made of in the end, each once."""
-    found: dict[str, None] = {}
+    leaves: dict[str, None] = {}
     for column in derive[name].inputs:
-        found |= dict.fromkeys(list_leaves(derive, column) if column in derive else [column])
-    return list(found)
+        leaves |= dict.fromkeys(list_leaves(derive, column) if column in derive else [column])
+    return list(leaves)
 
 
 def describe_derivations(derive: Mapping[str, Derived]) -> Iterator[str]:
     """Each in a line: what becomes of what."""
     for name, how in derive.items():
-        yield f"{name}: {how.words}"
+        yield f"{name}: {how.describe()}"

@@ -1,5 +1,6 @@
-"""What a steward writes: the keys of a policy file, and what each may be. What follows from them is in `model`; what several
-must agree on is in `rules`. The parts: `sections`, `options` (of `protect`), `kinds` (of columns), `suppression`.
+"""The policy file as one frozen object: what a steward writes, and what follows from it. The keys are the contract with stewards;
+unknown ones are errors. What only one value can know is checked where it is declared; what several parts must agree on is in
+`rules`. The parts: `sections`, `options` (of `protect`), `kinds` (of columns).
 """
 
 from __future__ import annotations
@@ -47,13 +48,17 @@ from release_pipeline.policy.kinds import (
     pick,
     pick_counted,
 )
-from release_pipeline.policy.kinds.base import RECOGNISED, CodedColumn, reason_column
+from release_pipeline.policy.kinds.base import RECOGNISED, reason_column
 from release_pipeline.policy.values.periods import Every
 from release_pipeline.policy.values.scalars import Cron, Days, Frozen, Name, Option, ReleaseList, Slug, release_texts, unique
 
+DIFFERENCING_BELOW = 10  # where a policy says nothing else
+CLAMPED_AT_MOST = Decimal("0.01")  # of the records of a column, where a policy says nothing else
 
-class PolicyFile(Frozen):
-    """The keys of a policy file, in the order of the canonical form."""
+
+class Policy(Frozen):
+    """One policy file: its keys in the order of the canonical form, and what follows from them. Made by `load_policy`, which
+    reports all errors at once and applies `rules` to the whole."""
 
     policy: Slug
     steward: Slug
@@ -89,19 +94,6 @@ class PolicyFile(Frozen):
     about: About | None = None
     assessment: Assessment | None = None
     shape: Sketch | None = Field(default=None, exclude=True)  # what is believed: nothing that is released depends on it
-
-
-# The policy file as one frozen object, with what follows from it. The shape, in `file`, is the
-# contract with stewards; unknown keys are errors. What only one value can know is checked where it
-# is declared; what several parts must agree on is in `rules`.
-
-
-DIFFERENCING_BELOW = 10  # where a policy says nothing else
-CLAMPED_AT_MOST = Decimal("0.01")  # of the records of a column, where a policy says nothing else
-
-
-class Policy(PolicyFile):
-    """One policy file. Made by `load_policy`, which reports all errors at once and applies `rules` to the whole."""
 
     @property
     def readers(self) -> Reader | None:
@@ -189,11 +181,10 @@ class Policy(PolicyFile):
     @property
     def published_columns(self) -> tuple[str, ...]:
         """The columns of a published table: those that are released, behind each that may have no value the one that says why."""
-        found: list[str] = []
-        for name, column in self.columns.items():
-            if not isinstance(column, DropColumn):
-                found += [name, reason_column(name)] if isinstance(column, CodedColumn) and column.reasons else [name]
-        return tuple(found)
+        names: list[str] = []
+        for name, column in self.released_columns.items():
+            names += [name, reason_column(name)] if column.has_reason_column else [name]
+        return tuple(names)
 
     @property
     def released_quasi(self) -> list[str]:
@@ -248,20 +239,16 @@ class Policy(PolicyFile):
 
     @property
     def tabulations(self) -> dict[str, Tabulation]:
-        """The tables that are released beside the rows, by name."""
+        """The tables that are released next to the rows, by name."""
         counted, noise, weights = self.counted_columns, self.noise_columns, weights_of(self.columns)
         return {name: Tabulation.of(name, table, counted, noise, weights) for name, table in self.tables.items()}
 
     @property
     def tables_cost(self) -> int | None:
         """What the tables cost one person, in the policy's unit; None where its unit cannot say it."""
-        costs = [self.table_cost(table) for table in self.tables.values()]
+        records, tables = self.records_per_person, self.tables.values()
+        costs = [table.in_rho(records) if self.protect.by_rho else table.in_epsilon(records) for table in tables]
         return None if None in costs else sum(cost or 0 for cost in costs)
-
-    def table_cost(self, table: Table) -> int | None:
-        """The same of one of them."""
-        records = self.records_per_person
-        return table.in_rho(records) if self.protect.by_rho else table.in_epsilon(records)
 
     @property
     def rows_epsilon(self) -> int | None:
@@ -380,7 +367,7 @@ class Policy(PolicyFile):
     @property
     def records_per_person(self) -> int:
         """How many records of a release one person, or household, may have: what it is charged for."""
-        return self.person.records if isinstance(self.person, Person) else 1
+        return self.person.records_per_release if isinstance(self.person, Person) else 1
 
     @property
     def privacy_unit(self) -> PrivacyUnit:
@@ -413,7 +400,7 @@ class Policy(PolicyFile):
 
     @cached_property
     def known_hash(self) -> str:
-        """The same, made once: a policy does not change."""
+        """The hash, made once: a policy does not change."""
         return hashlib.sha256(self.canonical_json().encode()).hexdigest()
 
     def __copy__(self) -> Policy:

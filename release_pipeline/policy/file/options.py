@@ -46,12 +46,14 @@ LAW_OF_NOISE = "values outside the domain are for analysts who use the law of th
 class MethodOptions(Frozen):
     """What every method takes: `partitions`, so many random parts, each masked on its own. `family` is that of the
     catalogue; `only` the one method of it that these options are for, None for all of the family; `suppression` what
-    `suppress` is with them; `makes_clusters` whether k records make a cluster whose number is public."""
+    `suppress` is with them; `makes_clusters` whether k records make a cluster whose number is public; `is_synthetic` whether
+    released rows are nobody's."""
 
     family: ClassVar[Family]
     suppression: ClassVar[type[Suppress | SuppressClasses]] = Suppress
     only: ClassVar[str | None] = None
     makes_clusters: ClassVar[bool] = True
+    is_synthetic: ClassVar[bool] = False
 
     partitions: Annotated[StrictInt, Field(ge=2, le=10_000)] | None = None
     method: str
@@ -90,19 +92,10 @@ class MethodOptions(Frozen):
         return total
 
     @property
-    def is_synthetic(self) -> bool:
-        """Whether released rows are nobody's."""
-        return False
-
-    @property
     def swapped(self) -> Swap | None:
         """How values change places after they are masked; None where they stay."""
-        return None
-
-    @property
-    def shares_epsilon(self) -> bool:
-        """Whether every column has a part of the budget that is its own."""
-        return self.charged is not None
+        swap: Swap | None = getattr(self, "swap", None)
+        return swap
 
     @property
     def order_restored(self) -> str:
@@ -231,11 +224,6 @@ class ColumnOptions(ConcentratedOptions):
     swap: SwapOption = None
 
     @property
-    def swapped(self) -> Swap | None:
-        """How values change places after they are masked; None where they stay."""
-        return self.swap
-
-    @property
     def order_restored(self) -> str:
         """Whether the order of released values is restored: isotonic or none."""
         return choose_consistency(self.consistency, method=self.method, scope=self.scope)
@@ -251,20 +239,11 @@ class ByValueOptions(ConcentratedOptions):
     given one value. It always claims the list of a column."""
 
     family: ClassVar[Family] = "by-value"
+    scope: ClassVar[str] = "column"  # the claim is for the list of a column
 
     k: Annotated[StrictInt, Field(ge=1)] = 1
     weights: Weights = Field(default_factory=dict[str, Decimal])
     swap: SwapOption = None
-
-    @property
-    def swapped(self) -> Swap | None:
-        """How values change places after they are masked; None where they stay."""
-        return self.swap
-
-    @property
-    def scope(self) -> str:
-        """What the claim covers: the list of a column."""
-        return "column"
 
 
 class WholeTableOptions(ConcentratedOptions):
@@ -272,30 +251,10 @@ class WholeTableOptions(ConcentratedOptions):
 
     family: ClassVar[Family] = "whole-table"
     makes_clusters: ClassVar[bool] = False
-
-    @property
-    def k(self) -> None:
-        """None: there are no clusters."""
-
-    @property
-    def scope(self) -> str:
-        """What the claim covers: everything that a reader sees."""
-        return "table"
-
-    @property
-    def weights(self) -> dict[str, Decimal]:
-        """None: columns share nothing."""
-        return {}
-
-    @property
-    def is_synthetic(self) -> bool:
-        """Whether released rows are nobody's."""
-        return True
-
-    @property
-    def shares_epsilon(self) -> bool:
-        """Whether every column has a part of the budget that is its own."""
-        return False
+    is_synthetic: ClassVar[bool] = True
+    scope: ClassVar[str] = "table"  # the claim is for everything that a reader sees
+    k: ClassVar[None] = None
+    weights: ClassVar[Mapping[str, Decimal]] = {}  # columns share nothing
 
 
 class DpMdavOptions(MethodOptions):
@@ -345,22 +304,11 @@ class MdavOptions(MethodOptions):
 
     family: ClassVar[Family] = "mdav"
     only: ClassVar[str | None] = "mdav"  # what computes it knows no other
+    scope: ClassVar[str] = "cluster"  # the claim is about which of the records of its cluster a released one is
+    epsilon: ClassVar[None] = None
+    weights: ClassVar[Mapping[str, Decimal]] = {}
 
     k: Annotated[StrictInt, Field(ge=2), _SIZE]
-
-    @property
-    def scope(self) -> str:
-        """What the claim covers: which of the records of its cluster a released one is."""
-        return "cluster"
-
-    @property
-    def epsilon(self) -> None:
-        """None, as there is no noise."""
-
-    @property
-    def weights(self) -> dict[str, Decimal]:
-        """None, as there is no epsilon to share."""
-        return {}
 
     def cluster(self, columns: Mapping[str, NoiseColumn]) -> MdavSpec:
         """How clusters of all these columns together are made."""
@@ -387,6 +335,7 @@ class KEpsilonOptions(MethodOptions):
     suppression: ClassVar[type[Suppress | SuppressClasses]] = SuppressClasses
     makes_clusters: ClassVar[bool] = False
     only: ClassVar[str | None] = "k-epsilon"  # what computes it knows no other
+    scope: ClassVar[str] = "class"  # the claim is about what a record's released numbers tell among those of its class
 
     grouping: Annotated[
         Literal["ola", "mondrian"], Option(hint="Say ola (one level for all records) or mondrian (class by class).")
@@ -395,11 +344,6 @@ class KEpsilonOptions(MethodOptions):
     k: Annotated[StrictInt, Field(ge=2), _SIZE]
     epsilon: Total
     weights: Weights = Field(default_factory=dict[str, Decimal])
-
-    @property
-    def scope(self) -> str:
-        """What the claim covers: what a record's released numbers tell of it among the records of its class."""
-        return "class"
 
     @property
     def chosen_metric(self) -> Metric:
@@ -459,7 +403,7 @@ def split_epsilon(protect: AnyOptions, names: Iterable[str]) -> dict[str, Epsilo
     """What each of the columns may spend, of epsilon or of rho; nothing where the method has no noise, or one budget for
     all. The odd billionths go by name: the hash ignores the order in the file."""
     listed, total = list(names), protect.charged
-    if total is None or not protect.shares_epsilon:
+    if total is None or protect.is_synthetic:
         return {}
     ordered = sorted(listed)
     shares = dict(zip(ordered, total.split([protect.weights.get(name, Decimal(1)) for name in ordered]), strict=True))

@@ -1,4 +1,4 @@
-"""What published files say beside their cells: labels, and in files of Stata and SPSS the reasons why a record has no value.
+"""What published files say besides their cells: labels, and in files of Stata and SPSS the reasons why a record has no value.
 
 Of a number that may have none these two formats hold the reason in the cell itself (`.a` with a label in Stata, a user-missing
 code with one in SPSS), so that they need no second column for it; of a text they cannot, and the second column stays.
@@ -97,25 +97,20 @@ def list_columns(
     form: SurveyFormat,
 ) -> tuple[FileColumn, ...]:
     """The columns of a file in this format, in their order."""
-    found: list[FileColumn] = []
+    in_file: list[FileColumn] = []
     released = {name: part for name, part in columns.items() if isinstance(part, LabelledColumn)}
     for name, column in released.items():
         kind = column.released_as
         is_text = kind == "text"
-        told = isinstance(column, CodedColumn) and bool(column.reasons)
-        reasons = _place_reasons(column, suppress, form) if isinstance(column, CodedColumn) and told and not is_text else {}
-        decimals = _count_decimals(columns[name])
+        has_codes = isinstance(column, CodedColumn) and column.has_reason_column and not is_text
+        reasons = _place_reasons(column, suppress, form) if isinstance(column, CodedColumn) and has_codes else {}
+        decimals = max(0, -int(column.grid.normalize().as_tuple().exponent)) if isinstance(column, NoiseColumn) else 0
         numbers = [int(value) for value in column.values] if isinstance(column, ListedColumn) and not is_text else []
-        narrow = bool(numbers) and all(LEAST_OF_STATA <= number <= MOST_OF_STATA for number in numbers)
-        found.append(FileColumn(name, kind, column.label or "", labels_of(column), reasons, decimals, narrow))
-        if told and is_text:
-            found.append(FileColumn(reason_column(name), "text"))
-    return tuple(found)
-
-
-def _count_decimals(column: AnyColumn) -> int:
-    """Of the numbers of a column: those of its grid."""
-    return max(0, -int(column.grid.normalize().as_tuple().exponent)) if isinstance(column, NoiseColumn) else 0
+        is_narrow = bool(numbers) and all(LEAST_OF_STATA <= number <= MOST_OF_STATA for number in numbers)
+        in_file.append(FileColumn(name, kind, column.label or "", labels_of(column), reasons, decimals, is_narrow))
+        if column.has_reason_column and is_text:
+            in_file.append(FileColumn(reason_column(name), "text"))
+    return tuple(in_file)
 
 
 def _place_reasons(column: CodedColumn, suppress: Suppress | SuppressClasses | None, form: SurveyFormat) -> dict[str, str]:
@@ -148,7 +143,8 @@ def _place_numbers(wished: Mapping[str, Sequence[str]], column: CodedColumn) -> 
     for reason, codes in wished.items():
         for code in codes:
             number = number_of_code(code)
-            if isinstance(number, Decimal) and _is_whole(number) and _is_free(number, low, high, values, is_range=is_range):
+            is_whole = isinstance(number, Decimal) and abs(number) < EXACT and number == number.to_integral_value()
+            if isinstance(number, Decimal) and is_whole and _is_free(number, low, high, values, is_range=is_range):
                 placed.setdefault(reason, number)
     below = Decimal(int(min(low, *placed.values(), Decimal(0)))) - 1
     for reason in wished:
@@ -168,10 +164,6 @@ def _values_of(column: CodedColumn) -> tuple[Decimal, Decimal, frozenset[Decimal
     return min(values), max(values), values
 
 
-def _is_whole(number: Decimal) -> bool:
-    return abs(number) < EXACT and number == number.to_integral_value()
-
-
 def _is_free(number: Decimal, low: Decimal, high: Decimal, values: frozenset[Decimal] | None, *, is_range: bool) -> bool:
     if is_range:
         return number < low
@@ -183,18 +175,16 @@ def describe_labels(columns: Mapping[str, AnyColumn]) -> Iterator[str]:
     for name, column in columns.items():
         if isinstance(column, LabelledColumn):
             entries = name_some(f"{entry} = {label}" for entry, label in labels_of(column).items())
-            if column.label is not None or entries:
-                told = column.label or entries
-                if column.label is not None and entries:
-                    told = POLICY("label.with", label=column.label, entries=entries)
-                yield f"{name}: {told}"
+            if column.label is not None and entries:
+                yield f"{name}: {POLICY('label.with', label=column.label, entries=entries)}"
+            elif column.label is not None or entries:
+                yield f"{name}: {column.label or entries}"
 
 
 # Texts that a spreadsheet takes for a formula when it opens a CSV: it would compute them in place
 # of showing them, and one that is made for it can send away what stands in other cells. What may be
-# released is declared, so the rule is one of the policy: such a text stands in a CSV only where the
-# steward says so, and then the card tells its readers. Nothing is put before it: every program that
-# is no spreadsheet would read another value.
+# released is declared, so the rule is one of the policy: no such text gets into a CSV. Nothing is put
+# before it instead: every program that is no spreadsheet would read another value.
 
 
 _BEGINNINGS = tuple("=+-@\t\r\uff1d\uff0b\uff0d\uff20")  # the last four full-width, which some spreadsheets take for the first
@@ -220,29 +210,28 @@ def _begins_formula(text: str) -> bool:
 
 def _strip(part: str) -> str:
     """Without what is not seen at its ends, and quotes: some programs leave that out before they look for a formula."""
-    seen = [place for place, letter in enumerate(part) if letter != '"' and unicodedata.category(letter) not in _UNSEEN]
+    seen = [index for index, letter in enumerate(part) if letter != '"' and unicodedata.category(letter) not in _UNSEEN]
     return part[seen[0] : seen[-1] + 1] if seen else ""
 
 
 def find_formulas(columns: Mapping[str, ColumnKind]) -> dict[str, str]:
     """The columns that are released, in rows or in tables, whose name, or a declared text of which, is one, each with the first
     such text."""
-    told = {name: column for name, column in columns.items() if column.is_released or isinstance(column, CountedColumn)}
-    texts = {name: (name, *column.declared_texts) for name, column in told.items()}
-    found = {name: [text for text in said if is_formula(text)] for name, said in texts.items()}
-    return {name: texts[0] for name, texts in found.items() if texts}
+    formulas: dict[str, str] = {}
+    for name, column in columns.items():
+        texts = [text for text in (name, *column.declared_texts) if is_formula(text)]
+        if texts and (column.is_released or isinstance(column, CountedColumn)):
+            formulas[name] = texts[0]
+    return formulas
 
 
 def check_formulas(parts: Parts) -> Iterator[Problem]:
-    """No such text in a CSV."""
+    """Refuse a CSV in which a spreadsheet would find a formula."""
     if parts.publish is None or not parts.complete:
         return
-    found = find_formulas(parts.columns) if "csv" in parts.publish.formats else {}
-    if found:
-        name, text = next(iter(found.items()))
-        yield (
-            ("publish", "formats"),
-            f"a spreadsheet takes '{text}' of {name} for a formula when it opens data.csv"
-            + (f"; so it is in {name_some(list(found)[1:])}." if len(found) > 1 else "."),
-            "Rename it in the source, or release no CSV (formats: [parquet]).",
-        )
+    formulas = find_formulas(parts.columns) if "csv" in parts.publish.formats else {}
+    if formulas:
+        name, *others = formulas
+        more = f"; so it is in {name_some(others)}" if others else ""
+        what = f"a spreadsheet takes '{formulas[name]}' of {name} for a formula when it opens data.csv{more}."
+        yield ("publish", "formats"), what, "Rename it in the source, or release no CSV (formats: [parquet])."

@@ -1,10 +1,10 @@
-"""The sections of a policy beside what is done to its columns: source, people, releases, gates, audit, review, publication."""
+"""The sections of a policy that are not about its columns: source, people, releases, gates, audit, review, publication."""
 
 from __future__ import annotations
 
 import re
 from decimal import Decimal
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -54,7 +54,7 @@ _OF_RECORDS = Option(
 
 
 class Source(Frozen):
-    """Where the confidential table is, and the column (compared as text) that tells releases apart.
+    """Where the confidential table is, and the column (compared as text) that says which release a record is of.
 
     `path` names a file, a folder with Parquet files, or with `table` a DuckDB file; `postgres` an
     address, with `table` or `query`; `spark` a table or view of the catalogue of the server that the site names. ${NAME} in path
@@ -69,8 +69,8 @@ class Source(Frozen):
     release_column: Name | None = None
 
     @model_validator(mode="after")
-    def _one_place(self) -> Source:
-        if sum(place is not None for place in (self.path, self.postgres, self.spark)) != 1:
+    def _names_one(self) -> Source:
+        if sum(address is not None for address in (self.path, self.postgres, self.spark)) != 1:
             raise ValueError("a source has a path, a postgres address or a spark table, one of them")
         if self.spark is not None and (self.table is not None or _SPARK_TABLE.fullmatch(self.spark) is None):
             raise ValueError("a spark source names its table alone, as in spark: catalog.schema.table")
@@ -82,8 +82,7 @@ class Source(Frozen):
             raise ValueError("a path names a file or folder of this machine, and no address")
         return self
 
-    @property
-    def words(self) -> str:
+    def describe(self) -> str:
         """The source as it may be shown: never the address of a server."""
         if self.query is not None:
             return f"Postgres query {' '.join(self.query.split())}"
@@ -114,11 +113,6 @@ class Person(Frozen):
         """Whose records the claim is about."""
         return self.unit or "person"
 
-    @property
-    def records(self) -> int:
-        """How many records of a release one person, or household, may have."""
-        return self.records_per_release
-
 
 class Scheduled(Frozen):
     """Releases that a timetable opens: those of a list one after the other, or every period once it has ended, from the `first`
@@ -138,7 +132,7 @@ class Scheduled(Frozen):
     @field_validator("first")
     @classmethod
     def _is_period(cls, first: str | None, info: ValidationInfo) -> str | None:
-        if first is None or "every" not in info.data:  # what is wrong with `every` is told already
+        if first is None or "every" not in info.data:  # what is wrong with `every` is reported already
             return first
         every: Every | None = info.data["every"]
         if every is None:
@@ -195,10 +189,8 @@ class Gates(Frozen):
     @property
     def of_groups(self) -> dict[str, tuple[str, ...]]:
         """The limits on groups of released quasi-identifiers that are set, by name, with the columns that they are for."""
-        set_ones: dict[str, tuple[str, ...]] = {"l_diversity": tuple(self.l_diversity)} if self.l_diversity else {}
-        if self.anonymity_k is not None:
-            set_ones["anonymity_k"] = ()
-        return set_ones
+        limits: dict[str, tuple[str, ...]] = {"l_diversity": tuple(self.l_diversity)} if self.l_diversity else {}
+        return limits if self.anonymity_k is None else {**limits, "anonymity_k": ()}
 
 
 class Target(Frozen):
@@ -215,8 +207,8 @@ class Target(Frozen):
 
 
 class Audit(Frozen):
-    """What the reviewers are told beyond what every audit measures. `predict`: the columns that models learn to predict.
-    `groups`: the kept or generalised columns by whose entries means and errors are told."""
+    """What the reviewers' page shows beyond what every audit measures. `predict`: the columns that models learn to predict.
+    `groups`: the kept or generalised columns by whose entries it has means and errors."""
 
     predict: dict[Name, Target] = Field(default_factory=dict[str, Target])
     groups: Annotated[tuple[Name, ...], AfterValidator(unique)] = ()
@@ -229,8 +221,8 @@ class Review(Frozen):
 
 
 class Publish(Frozen):
-    """The formats of the data in the package (`dta` and `sav`, of Stata and SPSS, beside an open one), and the embargo before
-    which it may not go out."""
+    """The formats of the data in the package, and the embargo before which it may not go out. `dta` and `sav`, of Stata and SPSS,
+    need an open format next to them."""
 
     formats: Annotated[tuple[Literal["parquet", "csv", "dta", "sav"], ...], Field(min_length=1), AfterValidator(unique)] = (
         "parquet",
@@ -246,6 +238,8 @@ class Publish(Frozen):
 class Suppress(Frozen):
     """Small groups of the released quasi-identifiers are suppressed, up to a share of the records."""
 
+    confidence: ClassVar[None] = None  # nothing is suppressed for what the noise made of it
+
     quasi_groups_below: Annotated[StrictInt, Field(ge=2)]
     at_most: Percent
 
@@ -253,10 +247,6 @@ class Suppress(Frozen):
     def groups_below(self) -> int:
         """Smaller groups of released quasi-identifiers are suppressed."""
         return self.quasi_groups_below
-
-    @property
-    def confidence(self) -> None:
-        """Nothing is suppressed for what the noise made of it."""
 
     def describe(self, *, with_masked: bool) -> str:
         """What may be suppressed, and how much of it; whether masked quasi-identifiers make groups, too."""
@@ -269,6 +259,8 @@ class Suppress(Frozen):
 class SuppressClasses(Frozen):
     """What k-epsilon may drop: records in classes that stay too small (`grouping_at_most`), and after the noise those that stand
     out in their class with this `confidence` (`confidence_at_most`); `at_most` is for both together. Shares of all records."""
+
+    groups_below: ClassVar[int] = 0  # the method sets the size of its classes
 
     grouping_at_most: Percent = Decimal(0)
     confidence: Percent | None = None
@@ -286,11 +278,6 @@ class SuppressClasses(Frozen):
         if self.grouping_at_most > self.at_most:
             raise ValueError("grouping_at_most is above at_most, which is for all suppression together")
         return self
-
-    @property
-    def groups_below(self) -> int:
-        """No groups but the classes, whose size is the method's."""
-        return 0
 
     def describe(self, *, with_masked: bool) -> str:
         """What may be suppressed, and how much of it."""
@@ -347,9 +334,8 @@ Point = Annotated[Exact, BeforeValidator(_read_key)]
 
 
 class ColumnSketch(Frozen):
-    """A column as it is believed to be. `quantiles`: of its numbers beside those `at` single values, which so many of all records
-    have; `missing`: how many have no value, by reason; `shares`: of listed values, those that are not named sharing what is
-    left."""
+    """A column as it is believed to be. `at`: the share of all records at single values; `quantiles`: of the other numbers;
+    `missing`: the share without a value, by reason; `shares`: of listed values, where those that are not named share the rest."""
 
     quantiles: Annotated[dict[Percent, Exact], AfterValidator(_ascends), Option(hint="Like {10%: 4000, 50%: 21000}.")] = Field(
         default_factory=dict[Decimal, Decimal]

@@ -67,21 +67,21 @@ def expand_suite(raw: dict[str, Any], read: Read, problems: list[Problem]) -> di
     """The policy with the content of its suite in the place of the file's name; what is wrong goes to `problems`."""
     if "expectations" not in raw:
         return raw
-    found: list[dict[str, str]] = []
+    expectations: list[dict[str, str]] = []
     name = raw["expectations"]
     try:
         for number, expectation in enumerate(_read_suite(name, read), start=1):
             for what, remedy in _list_faults(expectation, raw):
                 problems.append((("expectations",), f"expectation {number} of {name}: {what}", remedy))
             kwargs = json.dumps(expectation["kwargs"], sort_keys=True, ensure_ascii=False)
-            found.append({"type": expectation["type"], "kwargs": kwargs})
+            expectations.append({"type": expectation["type"], "kwargs": kwargs})
     except ReleasePipelineError as error:
         problems.append((("expectations",), f"{error.what.rstrip('.')}.", error.remedy))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         what = f"{str(name)[:200]!r} is no suite of Great Expectations."
         remedy = 'Name a JSON file below the folder of the policy, with {"expectations": [{"type": ..., "kwargs": {...}}]}.'
         problems.append((("expectations",), what, remedy))
-    return {**raw, "expectations": found}
+    return {**raw, "expectations": expectations}
 
 
 def _read_suite(name: Any, read: Read) -> list[dict[str, Any]]:

@@ -1,7 +1,8 @@
-"""The weights that a column may have, as whole units: what tables add up exactly. All of it follows from declared facts."""
+"""Tables that are released next to the rows, with their cells, noise and weights. All of it follows from declared facts."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,10 +16,8 @@ from pydantic import (
     BeforeValidator,
     Discriminator,
     Field,
-    SerializerFunctionWrapHandler,
     StrictInt,
     Tag,
-    model_serializer,
     model_validator,
 )
 
@@ -54,7 +53,7 @@ class Weights:
 
     @classmethod
     def of(cls, name: str, column: AnyColumn) -> Weights | None:
-        """Those of a column; None of one that declares neither a list nor a domain and grid."""
+        """The weights of a column; None where it declares neither a list nor a domain and grid."""
         if isinstance(column, KeepColumn):
             return cls._listed(name, column)
         grid = column.exact_grid if isinstance(column, NoiseColumn | DropColumn) else None
@@ -76,14 +75,13 @@ class Weights:
 
 
 def weights_of(columns: Mapping[str, AnyColumn]) -> Weights | None:
-    """Those of the column that has this role, if there is one and it declares any."""
-    found = next(((name, column) for name, column in columns.items() if column.role == "weight"), None)
-    return None if found is None else Weights.of(*found)
+    """The weights of the column with this role, if there is one and it declares any."""
+    name = next((name for name, column in columns.items() if column.role == "weight"), None)
+    return None if name is None else Weights.of(name, columns[name])
 
 
-# Tables that are released beside the rows: counts of records, or sums of a masked column, by weight
-# where that is said, in every combination of declared labels, with noise of their own under a share
-# of their own of epsilon, or of rho.
+# The tables: counts of records, or sums of a masked column, by weight where that is said, in every
+# combination of declared labels. Each has its own noise and its own share of epsilon, or of rho.
 
 
 MOST_COLUMNS = 8  # of one table
@@ -145,7 +143,7 @@ class Table(Frozen):
     """`by`: the columns whose labels make its cells. `sum`: the masked column that is added up in them, of records with a value
     there; records are counted without. `having`: only those are counted that have a value in this masked column. `weight`:
     what each record counts by, and its number is multiplied by. `epsilon`, or `rho` under zcdp: what it may lose for one record,
-    beside the rows."""
+    on top of the rows."""
 
     by: Annotated[
         tuple[By, ...],
@@ -168,12 +166,6 @@ class Table(Frozen):
             raise ValueError("a sum is of the records that have a value: 'having' is for tables of counts")
         return self
 
-    @model_serializer(mode="wrap")
-    def _what_it_says(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without what it does not say, so that what is added later changes no hash."""
-        content: dict[str, Any] = dump(self)
-        return {name: value for name, value in content.items() if value is not None}
-
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns whose labels make its cells."""
@@ -194,7 +186,7 @@ class Table(Frozen):
         return None if self.epsilon is None else self.epsilon.nano * records
 
     def in_rho(self, records: int) -> int:
-        """The same in nano-rho: eps-DP is (eps^2 / 2)-zCDP, and rho grows with the square of the records."""
+        """What it costs such a person in nano-rho: eps-DP is (eps^2 / 2)-zCDP, and rho grows with the square of the records."""
         return self.share.nano * records * records if self.epsilon is None else rho_of_pure(self.epsilon.nano * records)
 
 
@@ -216,7 +208,7 @@ class Axis:
 
     @classmethod
     def of(cls, part: str | Grouping, column: KeepColumn | CountedColumn) -> Axis:
-        """Of a column with declared values: these, or the groups that are declared of them."""
+        """The axis of a column with declared values, by these or by groups of them."""
         values = tuple(str(value) for value in column.values)
         if isinstance(part, str):
             return cls(part, values, (0,), (values,), (tuple(range(len(values))),))
@@ -224,9 +216,9 @@ class Axis:
         labels: list[tuple[str, ...]] = []
         places: list[tuple[int, ...]] = []
         for level in part.measured:
-            known = {label: place for place, label in enumerate(dict.fromkeys(rows[value][level] for value in values))}
-            labels.append(tuple(known))
-            places.append(tuple(known[rows[value][level]] for value in values))
+            numbers = {label: number for number, label in enumerate(dict.fromkeys(rows[value][level] for value in values))}
+            labels.append(tuple(numbers))
+            places.append(tuple(numbers[rows[value][level]] for value in values))
         return cls(part.column, values, part.measured, tuple(labels), tuple(places))
 
     @property
@@ -238,8 +230,8 @@ class Axis:
         """The label of the level above that each label of a level (by its place) lies in; none above the coarsest."""
         if level == 0:
             return {}
-        above, mine = ([self.labels[number][place] for place in self.places[number]] for number in (level - 1, level))
-        return dict(zip(mine, above, strict=True))
+        above, below = ([self.labels[number][place] for place in self.places[number]] for number in (level - 1, level))
+        return dict(zip(below, above, strict=True))
 
 
 @dataclass(frozen=True)
@@ -264,15 +256,15 @@ class Tabulation:
         noise: Mapping[str, NoiseColumn],
         weights: Weights | None = None,
     ) -> Tabulation:
-        """Of a table whose columns fit (`table_rules`); `weights`: those that the column of that role may have."""
+        """The tabulation of a table whose columns fit (`rules.published`); `weights`: those of the column with that role."""
         axes = tuple(Axis.of(part, counted[name_of(part)]) for part in table.by)
-        own = None if table.weight is None else weights
+        weights = None if table.weight is None else weights
         if table.sum is None:
             lacking = 0 if table.having is None else len(noise[table.having].reasons)
-            return cls(name, table, axes, None, own, lacking=lacking)
+            return cls(name, table, axes, None, weights, lacking=lacking)
         column = noise[table.sum]
         unit = "" if column.dated is None else POLICY("derive.since", unit=column.noise_unit, first=column.dated.first)
-        return cls(name, table, axes, column.exact_grid, own, unit, len(column.reasons))
+        return cls(name, table, axes, column.exact_grid, weights, unit, len(column.reasons))
 
     @cached_property
     def shape(self) -> Shape:
@@ -330,11 +322,4 @@ class Tabulation:
 
     def list_cells(self, level: int) -> Iterator[tuple[str, ...]]:
         """The labels of the cells of a level (by its place), in the order of the cells."""
-        labels = [axis.labels[level] if axis.is_deep else axis.labels[0] for axis in self.axes]
-        sizes = [len(known) for known in labels]
-        for cell in range(self.shape.cells[level]):
-            places: list[int] = []
-            for size in reversed(sizes):
-                cell, place = divmod(cell, size)
-                places.append(place)
-            yield tuple(known[place] for known, place in zip(labels, reversed(places), strict=True))
+        return itertools.product(*(axis.labels[level] if axis.is_deep else axis.labels[0] for axis in self.axes))

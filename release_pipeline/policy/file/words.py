@@ -1,12 +1,9 @@
-"""What gates and tables of a policy are in words, and which columns published rows may contradict.
-
-The gates of a policy that are judged on the records, in words, and what passing them reveals.
-"""
+"""The gates of a policy that are judged on the records, in words, with what passing them reveals; and its tables in words."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 
 from release_pipeline.mechanisms.accounting.budget import format_nano
@@ -15,7 +12,7 @@ from release_pipeline.policy.file.model import Policy
 from release_pipeline.policy.file.options import ByValueOptions, ColumnOptions
 from release_pipeline.policy.file.sections import Gates
 from release_pipeline.policy.file.tables import Grouping, Table, Tabulation
-from release_pipeline.policy.values.formats import exact_text, name_some, say_unit
+from release_pipeline.policy.values.formats import name_some, say_unit
 from release_pipeline.sentences import POLICY
 
 RISKY = Decimal("0.1")  # of rows that are linked: more is "excessively risky" (KEA18)
@@ -27,8 +24,21 @@ _OF_RECORDS = sorted(  # of this release, then of two
 
 
 def describe_record_gates(policy: Policy) -> Iterator[str]:
-    """Each gate that is judged on the records before the charge: that a release appears tells that they passed it."""
-    yield from _describe_limits(policy, _OF_RECORDS)
+    """Each gate that is judged on the records before the charge, the columns with the same limit together: that a release
+    appears reveals that they passed it."""
+    phrases = POLICY.read_phrases("limit")
+    below = policy.differencing_below if policy.differencing_below > 1 else 0  # one person may always join
+    effective = {"clamped_at_most": policy.clamped_at_most, "differencing_below": below}
+    for name in _OF_RECORDS:
+        limits: dict[str, Decimal] | int | Decimal | None = effective.get(name, getattr(policy.gates, name))
+        is_set = bool(limits)
+        if name == "linkage":  # a limit of 0 means that no row may be linked
+            is_set = policy.gates.linkage is not None and not keeps_linkage(policy, policy.gates.linkage)
+        of_columns = limits if isinstance(limits, dict) else {"": Decimal(limits or 0)}
+        for limit in dict.fromkeys(of_columns.values()) if is_set else ():
+            columns = name_some(column for column, known in of_columns.items() if column and known == limit)
+            phrase = phrases[f"{name}_of" if columns else name]
+            yield phrase.format(columns=columns, limit=f"{limit:f}", share=percent(limit))
 
 
 def explain_linkage_gate(policy: Policy) -> Iterator[str]:
@@ -66,35 +76,18 @@ def tell_linkage(policy: Policy) -> Iterator[str]:
         yield POLICY("uncovered.linkage", limit=percent(limit))
 
 
-def _describe_limits(policy: Policy, names: Container[str]) -> Iterator[str]:
-    """The limits that are set under these names, the columns with the same limit together."""
-    phrases = POLICY.read_phrases("limit")
-    below = policy.differencing_below if policy.differencing_below > 1 else 0  # one person may always join
-    effective = {"clamped_at_most": policy.clamped_at_most, "differencing_below": below}
-    is_kept = keeps_linkage(policy, policy.gates.linkage or Decimal(0))
-    for name in _OF_RECORDS:
-        limits = effective.get(name, getattr(policy.gates, name))
-        if name not in names or limits is None or (name == "linkage" and is_kept):
-            continue
-        if not limits and name != "linkage":  # a limit of 0 on linkage means that no row may be linked
-            continue
-        of_columns = limits if isinstance(limits, dict) else {"": limits}
-        for limit in dict.fromkeys(of_columns.values()):
-            columns = name_some(column for column, known in of_columns.items() if column and known == limit)
-            phrase = phrases[f"{name}_of" if columns else name]
-            yield phrase.format(columns=columns, limit=f"{Decimal(limit):f}", share=percent(Decimal(limit)))
-
-
 # The tables of a policy in words: for the plan, the claim and whoever approves a change.
 
 
 def describe_table(table: Table) -> str:
     """What a table has in its cells, and what it may lose: "counts of records by state and sex, epsilon 0.25"."""
+    amount = str(table.share)
+    share = POLICY("table.rho", amount=amount) if table.by_rho else POLICY("table.epsilon", amount=amount)
     levels = next((len(part.measured) for part in table.by if isinstance(part, Grouping)), 1)
     kind = f"{_KINDS[table.having is not None, table.sum is not None, table.weight is not None]}{'_in_levels' * (levels > 1)}"
     return POLICY.read_phrases("table")[kind].format(
         columns=name_some(table.columns),
-        share=describe_share(table),
+        share=share,
         levels=levels,
         sum=table.sum,
         weight=table.weight,
@@ -110,12 +103,6 @@ _KINDS = {  # by whether records have to have a value, whether one is added up, 
     (True, False, False): "having",
     (True, False, True): "weighted_having",
 }
-
-
-def describe_share(table: Table) -> str:
-    """What a table may lose for one record."""
-    amount = str(table.share)
-    return POLICY("table.rho", amount=amount) if table.by_rho else POLICY("table.epsilon", amount=amount)
 
 
 def list_shares(policy: Policy) -> Iterator[str]:
@@ -145,11 +132,11 @@ def describe_levels(tabulation: Tabulation) -> Iterator[str]:
     """The cells and the noise of each level."""
     for number, cells, noise in zip(tabulation.levels, tabulation.shape.cells, tabulation.noise, strict=True):
         if noise.amount:
-            size = f"{show_figure(noise.magnitude * step_of(tabulation))} {tabulation.counted_in}".rstrip()
-            words = _describe_noisy(tabulation.table, count_things(cells, "cell"), size)
+            size = f"{show_figure(noise.magnitude * float(tabulation.step))} {tabulation.counted_in}".rstrip()
+            sentence = _describe_noisy(tabulation.table, count_things(cells, "cell"), size)
         else:
-            words = POLICY("table.public_count") if tabulation.weights is None else POLICY("table.public_weight")
-        yield POLICY("table.level", level=number, words=words) if tabulation.is_deep else words
+            sentence = POLICY("table.public_count") if tabulation.weights is None else POLICY("table.public_weight")
+        yield POLICY("table.level", level=number, words=sentence) if tabulation.is_deep else sentence
 
 
 def _describe_noisy(table: Table, cells: str, noise: str) -> str:
@@ -161,13 +148,3 @@ def _describe_noisy(table: Table, cells: str, noise: str) -> str:
     if table.weight is not None:
         return POLICY("table.noise_of_weighted_count", cells=cells, noise=noise)
     return POLICY("table.noise_of_count", cells=cells, noise=noise)
-
-
-def step_of(tabulation: Tabulation) -> float:
-    """What a unit of the noise is in the unit of the cells."""
-    return float(tabulation.step)
-
-
-def step_text(tabulation: Tabulation) -> str:
-    """The same as an exact decimal."""
-    return exact_text(tabulation.step)

@@ -1,7 +1,7 @@
 """How a policy declares what a generalised column becomes: listed labels, intervals, prefixes or dates.
 
-Each form says which entries it covers and what they become on every level. The last level of all is `*`, but for listed labels,
-which end as they are listed. A category for missing entries stays itself until `*`.
+Each form says which entries it covers and what they become on every level. The last level is `*`, except for listed labels, which
+end as they are listed. A category for missing entries stays itself until `*`.
 """
 
 from __future__ import annotations
@@ -11,26 +11,10 @@ from typing import Annotated, Any, TypeAlias, cast
 
 from pydantic import BaseModel, Discriminator, Tag
 
-from release_pipeline.policy.hierarchies.intervals import ALL, MAX_INTERVALS, MAX_ROWS, PERIODS, Dates, Intervals, Read
-from release_pipeline.policy.hierarchies.listed import Listed, Prefixes, expand, rows_of_groups
+from release_pipeline.policy.hierarchies.intervals import ALL, Dates, Intervals, Read
+from release_pipeline.policy.hierarchies.listed import Listed, Prefixes, expand
 
-__all__ = [
-    "ALL",
-    "FORMS",
-    "MAX_INTERVALS",
-    "MAX_ROWS",
-    "PERIODS",
-    "Dates",
-    "HierarchySpec",
-    "Intervals",
-    "Listed",
-    "Prefixes",
-    "Read",
-    "expand",
-    "form_of",
-    "known_keys",
-    "rows_of_groups",
-]
+__all__ = ["ALL", "FORMS", "Dates", "HierarchySpec", "Intervals", "Listed", "Read", "expand", "form_of", "known_keys"]
 
 
 def _form(value: Any) -> str:

@@ -18,7 +18,7 @@ from release_pipeline.errors import InvalidArgument, ReleasePipelineError
 from release_pipeline.mechanisms import Grid
 from release_pipeline.mechanisms.basis.figures import join_names
 from release_pipeline.policy.values.formats import decimal_text
-from release_pipeline.policy.values.periods import NumberReading, RuleReading
+from release_pipeline.policy.values.periods import PATTERN, NumberReading, RuleReading
 from release_pipeline.policy.values.scalars import Day, Domain, Exact, Frozen, Outside, Step
 from release_pipeline.sentences import FIGURES, POLICY
 
@@ -29,7 +29,7 @@ Row: TypeAlias = tuple[str, ...]  # a value, and its label on every further leve
 
 
 def as_value_error(error: ReleasePipelineError) -> ValueError:
-    """The same as pydantic takes it from a validator."""
+    """The error as pydantic takes it from a validator."""
     return ValueError(f"{error.what.rstrip('.')}{f' ({error.remedy})' if error.remedy else ''}")
 
 
@@ -45,6 +45,15 @@ def entry_text(entry: Any) -> str:
     return text
 
 
+class MadeLabels(Frozen):
+    """A hierarchy whose labels follow from a rule: none is declared. The last level of all is `*`."""
+
+    @property
+    def declared_texts(self) -> tuple[str, ...]:
+        """None: a rule makes its labels."""
+        return ()
+
+
 # Hierarchies of numbers on a declared grid, which become intervals.
 
 
@@ -52,7 +61,7 @@ MAX_INTERVALS = 1_000_000
 SHOWN_CUTS = 8  # of a list of cuts, in words
 
 
-class Intervals(Frozen):
+class Intervals(MadeLabels):
     """Numbers on a declared grid. Level 0 is the number; every further level cuts the domain into intervals: of one width from
     its lower end on, or between the numbers of a list, which begin the intervals after the first."""
 
@@ -92,13 +101,7 @@ class Intervals(Frozen):
         """How many levels; two without intervals: the number, and everything."""
         return 2 + len(self.intervals or ())
 
-    @property
-    def declared_texts(self) -> tuple[str, ...]:
-        """None: its labels are made by rule."""
-        return ()
-
-    @property
-    def words(self) -> str:
+    def describe(self) -> str:
         """The hierarchy for a person."""
         low, high, grid = (decimal_text(number) for number in (*self.domain, self.grid))
         outside = POLICY.read_section("outside")[self.outside]
@@ -129,15 +132,15 @@ class Intervals(Frozen):
             return ends[0]
         return f"{ends[0]}{' to ' if any(end.startswith('-') for end in ends) else '-'}{ends[1]}"
 
-    def may_release(self, label: str, missing: str | None) -> bool:
+    def may_release(self, label: str) -> bool:
         """Whether a released column may have this label."""
         number = r"-?[0-9]+(?:\.[0-9]+)?"
-        if label in (ALL, missing):
+        if label == ALL:
             return True
-        found = re.fullmatch(rf"({number})(?:(?:-| to )({number}))?", label)
-        if found is None:
+        match = re.fullmatch(rf"({number})(?:(?:-| to )({number}))?", label)
+        if match is None:
             return False
-        low, high = ((Decimal(end) - self.domain[0]) / self.grid for end in (found[1], found[2] or found[1]))
+        low, high = ((Decimal(end) - self.domain[0]) / self.grid for end in (match[1], match[2] or match[1]))
         if low != int(low) or high != int(high) or not 0 <= low <= high <= self.exact_grid.width:
             return False
         ends, width = (int(low), int(high)), self.exact_grid.width
@@ -149,7 +152,7 @@ class Intervals(Frozen):
 
     def _starts(self) -> list[npt.NDArray[np.int64]]:
         """Where the intervals of each level begin, in grid units."""
-        grid, found = self.exact_grid, list[npt.NDArray[np.int64]]()
+        grid, starts = self.exact_grid, list[npt.NDArray[np.int64]]()
         for part in self.intervals or ():
             if isinstance(part, tuple):
                 steps = [(Decimal(cut) - self.domain[0]) / self.grid for cut in part]
@@ -157,7 +160,7 @@ class Intervals(Frozen):
                     raise ValueError("intervals begin at numbers of the grid inside the domain")
                 if any(later <= earlier for earlier, later in pairwise(steps)):
                     raise ValueError("the numbers at which intervals begin must ascend")
-                found.append(np.array([0, *(int(step) for step in steps)], dtype=np.int64))
+                starts.append(np.array([0, *(int(step) for step in steps)], dtype=np.int64))
                 continue
             width = part / self.grid
             if width != int(width):
@@ -166,8 +169,8 @@ class Intervals(Frozen):
                 raise ValueError(f"the width {decimal_text(part)} takes in the whole domain, as * does")
             if grid.width // int(width) > MAX_INTERVALS:
                 raise ValueError(f"there are more than {MAX_INTERVALS:,} intervals")
-            found.append(np.arange(0, grid.width + 1, int(width), dtype=np.int64))
-        return found
+            starts.append(np.arange(0, grid.width + 1, int(width), dtype=np.int64))
+        return starts
 
     def reading(self, missing: str | None) -> NumberReading:
         """How the source's column is read."""
@@ -181,14 +184,14 @@ class Intervals(Frozen):
 
     def examples(self, most: int) -> list[Any]:
         """Numbers all over the domain."""
-        places = np.unique(np.linspace(0, self.exact_grid.width, most, dtype=np.int64))
-        return self.exact_grid.restore(places.astype(np.float64)).tolist()
+        units = np.unique(np.linspace(0, self.exact_grid.width, most, dtype=np.int64))
+        return self.exact_grid.restore(units.astype(np.float64)).tolist()
 
 
 def _interval_of(unit: int, starts: npt.NDArray[np.int64], width: int) -> tuple[int, int]:
     """The first and the last grid unit of the interval that a number lies in; the last interval ends with the domain."""
-    place = bisect_right(starts, unit) - 1
-    return int(starts[place]), int(starts[place + 1]) - 1 if place + 1 < len(starts) else width
+    number = bisect_right(starts, unit) - 1
+    return int(starts[number]), int(starts[number + 1]) - 1 if number + 1 < len(starts) else width
 
 
 def _say_cuts(part: Decimal | tuple[Decimal, ...]) -> str:
@@ -213,13 +216,13 @@ PERIODS: tuple[Period, ...] = get_args(Period)
 
 
 def _coarser(periods: tuple[Period, ...]) -> tuple[Period, ...]:
-    places = [PERIODS.index(period) for period in periods]
-    if places[0] != 0 or any(later <= earlier for earlier, later in pairwise(places)):
+    numbers = [PERIODS.index(period) for period in periods]
+    if numbers[0] != 0 or any(later <= earlier for earlier, later in pairwise(numbers)):
         raise ValueError(f"begin with day and get coarser: {', '.join(PERIODS)}")
     return periods
 
 
-class Dates(Frozen):
+class Dates(MadeLabels):
     """Dates (2020-03-05) between two days, and the periods that they become."""
 
     dates: Annotated[tuple[Period, ...], Field(min_length=1), AfterValidator(_coarser)]
@@ -237,13 +240,7 @@ class Dates(Frozen):
         """How many levels, the days themselves included."""
         return len(self.dates) + 1
 
-    @property
-    def declared_texts(self) -> tuple[str, ...]:
-        """None: its labels are made by rule."""
-        return ()
-
-    @property
-    def words(self) -> str:
+    def describe(self) -> str:
         """The hierarchy for a person."""
         return POLICY("hierarchy.dates", first=self.first, last=self.last, periods=join_names(self._list_periods(), "then"))
 
@@ -263,16 +260,14 @@ class Dates(Frozen):
             return False
         return is_day and self.first.isoformat() <= entry <= self.last.isoformat()
 
-    def labels_of(self, entries: Sequence[str], missing: str | None) -> list[tuple[str, ...]]:
+    def labels_of(self, entries: Sequence[str]) -> list[tuple[str, ...]]:
         """A row for each of these entries."""
-        return [(*(entry if entry == missing else _period(period, entry) for period in self.dates), ALL) for entry in entries]
+        return [(*(_period(period, entry) for period in self.dates), ALL) for entry in entries]
 
-    def may_release(self, label: str, missing: str | None) -> bool:
+    def may_release(self, label: str) -> bool:
         """Whether a released column may have this label."""
-        if label in (ALL, missing):
-            return True
         first, last = self.first.isoformat(), self.last.isoformat()
-        return any(
+        return label == ALL or any(
             re.fullmatch(_PERIOD_PATTERN[period], label) is not None and _period(period, first) <= label <= _period(period, last)
             for period in self.dates
         )
@@ -291,20 +286,14 @@ class Dates(Frozen):
         if self.most_values > MAX_ROWS:
             return None
         days = (self.first + timedelta(days=number) for number in range(self.most_values))
-        return self.labels_of([day.isoformat() for day in days], None)
+        return self.labels_of([day.isoformat() for day in days])
 
     def examples(self, most: int) -> list[Any]:
         """One day."""
         return [self.first.isoformat()]
 
 
-_PERIOD_PATTERN = {
-    "day": r"[0-9]{4}-[0-9]{2}-[0-9]{2}",
-    "month": r"[0-9]{4}-[0-9]{2}",
-    "quarter": r"[0-9]{4}-Q[1-4]",
-    "year": r"[0-9]{4}",
-    "decade": r"[0-9]{3}0s",
-}
+_PERIOD_PATTERN = {**PATTERN, "decade": r"[0-9]{3}0s"}
 
 
 def _period(period: str, day: str) -> str:

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, StrictSt
 from release_pipeline.errors import InvalidArgument, ReleasePipelineError
 from release_pipeline.mechanisms.basis.figures import format_count, join_names
 from release_pipeline.mechanisms.clusters.hierarchy import Hierarchy
-from release_pipeline.policy.hierarchies.intervals import ALL, MAX_ROWS, Row, as_value_error, entry_text
+from release_pipeline.policy.hierarchies.intervals import ALL, MAX_ROWS, MadeLabels, Row, as_value_error, entry_text
 from release_pipeline.policy.values.periods import RuleReading
 from release_pipeline.policy.values.scalars import Frozen
 from release_pipeline.sentences import POLICY
@@ -69,8 +69,7 @@ class Listed(Frozen):
         """The texts that stand in it as the steward wrote them."""
         return tuple(dict.fromkeys(label for row in self.rows for label in row))
 
-    @property
-    def words(self) -> str:
+    def describe(self) -> str:
         """The hierarchy for a person."""
         return POLICY("hierarchy.listed", count=format_count(len(self.rows)), levels=self.levels)
 
@@ -83,7 +82,7 @@ class Listed(Frozen):
             for level, count in enumerate(counts)
         )
 
-    def may_release(self, label: str, missing: str | None) -> bool:
+    def may_release(self, label: str) -> bool:
         """Whether a released column may have this label."""
         return any(label in row for row in self.rows)
 
@@ -108,7 +107,7 @@ def expand(value: Any) -> Any:
     if "groups" not in spec:
         return spec
     rows = rows_of_groups(spec["groups"])
-    Hierarchy.of(rows)  # what is wrong with them is told where the steward wrote them
+    Hierarchy.of(rows)  # what is wrong with them is reported where the steward wrote them
     return {"rows": rows, **{key: part for key, part in spec.items() if key != "groups"}}
 
 
@@ -143,13 +142,13 @@ _CHARACTERS = {"digits": "[0-9]", "letters": "[A-Za-z]", "digits-and-letters": "
 _DIFFERENT = {"digits": 10, "letters": 52, "digits-and-letters": 62}
 
 
-def _shrinking(kept: tuple[int, ...]) -> tuple[int, ...]:
-    if any(later >= earlier for earlier, later in pairwise(kept)):
+def _shrinking(lengths: tuple[int, ...]) -> tuple[int, ...]:
+    if any(later >= earlier for earlier, later in pairwise(lengths)):
         raise ValueError("the numbers of characters kept must go down, like [5, 3, 2]")
-    return kept
+    return lengths
 
 
-class Prefixes(Frozen):
+class Prefixes(MadeLabels):
     """Codes of one length, like postal codes: how many of the first characters are kept on each level, the first being all."""
 
     prefixes: Annotated[tuple[Annotated[StrictInt, Field(ge=1, le=50)], ...], Field(min_length=1), AfterValidator(_shrinking)]
@@ -165,19 +164,13 @@ class Prefixes(Frozen):
         """What a code looks like."""
         return f"{_CHARACTERS[self.of]}{{{self.prefixes[0]}}}"
 
-    @property
-    def declared_texts(self) -> tuple[str, ...]:
-        """None: its labels are made by rule."""
-        return ()
-
-    @property
-    def words(self) -> str:
+    def describe(self) -> str:
         """The hierarchy for a person."""
-        kept = join_names((str(count) for count in self.prefixes[1:]), "then")
+        lengths = join_names((str(length) for length in self.prefixes[1:]), "then")
         characters = self._count(self.prefixes[0])
-        if not kept:
+        if not lengths:
             return POLICY("hierarchy.prefixes", characters=characters)
-        return POLICY("hierarchy.prefixes_cut", characters=characters, kept=kept)
+        return POLICY("hierarchy.prefixes_cut", characters=characters, kept=lengths)
 
     @property
     def level_words(self) -> tuple[str, ...]:
@@ -191,22 +184,16 @@ class Prefixes(Frozen):
         """Whether an entry is such a code."""
         return re.fullmatch(self.pattern, entry) is not None
 
-    def labels_of(self, entries: Sequence[str], missing: str | None) -> list[tuple[str, ...]]:
+    def labels_of(self, entries: Sequence[str]) -> list[tuple[str, ...]]:
         """A row for each of these entries."""
-        length = self.prefixes[0]
-        return [
-            (*((entry if entry == missing else entry[:kept] + ALL * (length - kept)) for kept in self.prefixes), ALL)
-            for entry in entries
-        ]
+        whole = self.prefixes[0]
+        return [(*(entry[:length] + ALL * (whole - length) for length in self.prefixes), ALL) for entry in entries]
 
-    def may_release(self, label: str, missing: str | None) -> bool:
+    def may_release(self, label: str) -> bool:
         """Whether a released column may have this label."""
-        if label in (ALL, missing):
-            return True
-        length, kept = self.prefixes[0], len(label.rstrip(ALL))
-        return (
-            len(label) == length and kept in self.prefixes and re.fullmatch(_CHARACTERS[self.of] + "+", label[:kept]) is not None
-        )
+        begin = label.rstrip(ALL)
+        is_code = len(label) == self.prefixes[0] and len(begin) in self.prefixes
+        return label == ALL or (is_code and re.fullmatch(_CHARACTERS[self.of] + "+", begin) is not None)
 
     def reading(self, missing: str | None) -> RuleReading:
         """How the source's column is read."""

@@ -7,18 +7,16 @@ from typing import Annotated, Any, TypeAlias, TypeVar, cast
 
 from pydantic import Discriminator, Tag
 
-from release_pipeline.policy.kinds.base import ColumnKind, MissingCategory, Role
+from release_pipeline.policy.kinds.base import ColumnKind, MissingCategory
 from release_pipeline.policy.kinds.generalise import GeneraliseColumn
 from release_pipeline.policy.kinds.listed import KeepColumn, ListedColumn, SynthesiseColumn
 from release_pipeline.policy.kinds.noise import Fill, NoiseColumn
 from release_pipeline.policy.kinds.unmasked import CountedColumn, DropColumn
-from release_pipeline.policy.values.periods import NumberReading
 
 __all__ = [
     "KINDS",
     "AnyColumn",
     "Column",
-    "ColumnKind",
     "CountedColumn",
     "DropColumn",
     "Fill",
@@ -28,7 +26,6 @@ __all__ = [
     "MissingCategory",
     "NoiseColumn",
     "ReleasedColumn",
-    "Role",
     "SynthesiseColumn",
     "find_clamping",
     "find_kind",
@@ -56,11 +53,11 @@ def _name_kind(column: Any) -> str | None:
         return _LISTED[do] if isinstance(column, SynthesiseColumn | CountedColumn) else do
     if not isinstance(column, dict):
         return "drop"  # which says that it is no mapping
-    said = cast(dict[str, Any], column)
-    if "do" not in said:
+    options = cast(dict[str, Any], column)
+    if "do" not in options:
         return None
-    do = str(said["do"])
-    return _LISTED.get(do, do) if "values" in said else do
+    do = str(options["do"])
+    return _LISTED.get(do, do) if "values" in options else do
 
 
 def find_kind(column: Mapping[str, Any]) -> type[ColumnKind] | None:
@@ -96,10 +93,4 @@ def pick_counted(columns: Mapping[str, AnyColumn]) -> dict[str, KeepColumn | Cou
 
 def find_clamping(columns: Mapping[str, AnyColumn]) -> list[str]:
     """The released columns whose numbers are moved into a declared domain where they lie outside of it."""
-    return [name for name, column in columns.items() if _clamps(column)]
-
-
-def _clamps(column: AnyColumn) -> bool:
-    if isinstance(column, NoiseColumn):  # it is asked of one whose grid is wrong, too
-        return column.outside == "clamp"
-    return isinstance(how := column.reading, NumberReading) and how.outside == "clamp"
+    return [name for name, column in columns.items() if column.outside_domain == "clamp"]

@@ -1,5 +1,5 @@
-"""What every kind of columns says of itself. A kind is one file beside this one: its options, what is wrong with them by
-themselves, how the source's column is read, and its words in the plan."""
+"""What every kind of columns says of itself. Each kind has its options, what is wrong with them by themselves, how the source's
+column is read, and its line in the plan."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, StrictStr
 
+from release_pipeline.mechanisms.basis.dates import Clock
 from release_pipeline.policy.values.formats import name_some
-from release_pipeline.policy.values.periods import Reading
+from release_pipeline.policy.values.periods import NumberReading, Reading
 from release_pipeline.policy.values.scalars import Category, Code, Frozen, Option, Reason
 from release_pipeline.policy.values.text import Path, Problem
 
@@ -21,7 +22,7 @@ Role: TypeAlias = Literal["identifier", "quasi", "confidential", "weight"]
 ReleasedAs: TypeAlias = Literal["number", "whole number", "text", "date", "moment"]
 ROLE = Option(hint="Say identifier, quasi, confidential or weight.")
 ReleasedRole = Annotated[Literal["quasi", "confidential", "weight"], ROLE]
-RECOGNISED = ("quasi", "weight")  # roles of columns that could help to recognise somebody: a weight tells of the stratum
+RECOGNISED = ("quasi", "weight")  # roles of columns that could help to recognise somebody: a weight reveals the stratum
 
 
 class MissingCategory(Frozen):
@@ -31,15 +32,35 @@ class MissingCategory(Frozen):
 
 
 class ColumnKind(Frozen):
-    """A column under `do`. `missing_form`: what `missing` may be beside fail."""
+    """A column under `do`. `missing_form`: what `missing` may be other than fail."""
 
     missing_form: ClassVar[type[Frozen]] = MissingCategory
     is_released: ClassVar[bool] = True
 
     @property
+    def clock(self) -> Clock | None:
+        """The rule by which its numbers are moments; None where they are none."""
+        return None
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why an entry may be no value."""
+        return ()
+
+    @property
+    def has_reason_column(self) -> bool:
+        """Whether released rows say in a second column why an entry is no value."""
+        return False
+
+    @property
     def reading(self) -> Reading | None:
         """How the source's column is read; None where its values are not."""
         return None
+
+    @property
+    def outside_domain(self) -> str | None:
+        """What becomes of numbers outside the declared domain: clamp or fail; None of a column without one."""
+        return self.reading.outside if isinstance(self.reading, NumberReading) else None
 
     @property
     def released_as(self) -> ReleasedAs:
@@ -84,9 +105,9 @@ def _tidy(label: str) -> str:
     return unicodedata.normalize("NFC", label)
 
 
-def _flow(words: str) -> str:
+def _flow(text: str) -> str:
     """A text as one paragraph: the lines of the file are joined."""
-    joined = " ".join(words.split())
+    joined = " ".join(text.split())
     if not joined:
         raise ValueError("must have words")
     return _tidy(joined)
@@ -148,8 +169,7 @@ class LabelledEntries(LabelledColumn):
 # blanks.
 #
 # Within the pipeline a reason is one more entry of its column. What is published has an empty cell
-# in its place, and the reason in a column of its own beside it, so that nobody takes a code for a
-# number.
+# in its place, and the reason in a column next to it, so that nobody takes a code for a number.
 
 
 BLANK = "blank"  # the reason of one, where it is kept
@@ -182,6 +202,16 @@ class CodedColumn(LabelledColumn):
         return tuple(dict.fromkeys([*self.codes.values(), *[BLANK] * self.keeps_blanks]))
 
     @property
+    def has_reason_column(self) -> bool:
+        """Whether there is any reason to have no value."""
+        return bool(self.reasons)
+
+    @property
+    def entry_of_reason(self) -> Mapping[str, Any]:
+        """What stands for each reason within the pipeline; the first entry where several codes have one reason."""
+        raise NotImplementedError
+
+    @property
     def declared_texts(self) -> tuple[str, ...]:
         """The reasons, which are published."""
         return self.reasons
@@ -193,7 +223,7 @@ class CodedColumn(LabelledColumn):
 
 
 def find_code_faults(codes: Mapping[str, str], here: Path) -> Iterator[Problem]:
-    """The same of the codes of any column."""
+    """What is wrong with the codes of a column."""
     if SUPPRESSED in codes.values():
         yield (*here, "codes"), f"'{SUPPRESSED}' is why a cell is empty that had a value.", "Call the reason something else."
     if len({number_of_code(code) for code in codes}) < len(codes):
@@ -201,7 +231,7 @@ def find_code_faults(codes: Mapping[str, str], here: Path) -> Iterator[Problem]:
 
 
 def number_of_code(code: str) -> Decimal | str:
-    """What is compared with entries: a number, or a text that is none."""
+    """What is compared with entries: a number, or a text that is not one."""
     try:
         return Decimal(code) if _DECIMAL.fullmatch(code.strip(" ")) else code
     except InvalidOperation:
@@ -209,10 +239,10 @@ def number_of_code(code: str) -> Decimal | str:
 
 
 def cell_of_reason(reason: str) -> str:
-    """How the cell of a reason is named beside cells of numbers."""
+    """How the cell of a reason is named among cells of numbers."""
     return f"missing: {reason}"
 
 
 def reason_column(name: str) -> str:
-    """The column beside a published one that says why its cells are empty."""
+    """The name of the column that says why cells of a published one are empty."""
     return f"{name}_missing"

@@ -55,7 +55,7 @@ class GeneraliseColumn(LabelledEntries):
         spec = self.hierarchy
         if not self.codes or not isinstance(spec, Intervals):
             return ()
-        return tuple(float(spec.domain[1] + (place + 1) * spec.grid) for place in range(len(self.reasons)))
+        return tuple(float(spec.domain[1] + number * spec.grid) for number in range(1, len(self.reasons) + 1))
 
     @property
     def reading(self) -> Reading:
@@ -102,14 +102,14 @@ class GeneraliseColumn(LabelledEntries):
         """A row for each of these entries, by a rule."""
         spec, values = self.hierarchy, [entry for entry in entries if entry not in self.reasons]
         assert not isinstance(spec, Intervals | Listed)  # noqa: S101  for the type checker
-        rows = dict(zip(values, spec.labels_of(values, None), strict=True))
+        rows = dict(zip(values, spec.labels_of(values), strict=True))
         return [rows[entry] if entry in rows else self.row_of(entry) for entry in entries]
 
     def may_release(self, label: str) -> bool:
         """Whether the released column may have this label."""
         if isinstance(self.hierarchy, Listed):
             return any(label in row for row in self.listed_rows)
-        return label in self.reasons or self.hierarchy.may_release(label, None)
+        return label in self.reasons or self.hierarchy.may_release(label)
 
     @property
     def declared_texts(self) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ class GeneraliseColumn(LabelledEntries):
     def describe(self, mask: str, *, is_read: bool = False) -> str:
         """What becomes of the column, in a line."""
         reasons = f"without a value: {', '.join(self.reasons)}" if self._adds_rows else ""
-        return "; ".join(part for part in (self.hierarchy.words, reasons, self.why) if part)
+        return "; ".join(part for part in (self.hierarchy.describe(), reasons, self.why) if part)
 
     def find_faults(self, here: Path) -> Iterator[Problem]:
         """Codes and reasons that could be taken for something else."""
@@ -142,20 +142,20 @@ class GeneraliseColumn(LabelledEntries):
                 yield at, what, "Add a level with * for all values, or list it among them with its labels."
             taken = [reason for reason in unlisted if reason in spec.declared_texts]
         else:
-            taken = [reason for reason in self.reasons if spec.may_release(reason, None)]
+            taken = [reason for reason in self.reasons if spec.may_release(reason)]
         if taken:
             yield at, f"'{taken[0]}' reads like one of the hierarchy's labels.", "Call the reason something else."
 
     def examples(self, most: int) -> list[Any]:
         """Entries that may occur, or numbers all over a domain, or one that the hierarchy covers; and what stands for none."""
-        found = self.hierarchy.examples(most)
+        entries = self.hierarchy.examples(most)
         if not self._adds_rows:
-            return found
+            return entries
         is_number = isinstance(self.hierarchy, Intervals)
-        return [*found, *(self.reason_points if is_number else [reason for reason in self.reasons if reason not in found])]
+        return [*entries, *(self.reason_points if is_number else [reason for reason in self.reasons if reason not in entries])]
 
     def find_reason(self, units: int) -> str | None:
         """The reason that stands so many steps above the lower end of its domain; None where a value does."""
         assert isinstance(self.hierarchy, Intervals)  # noqa: S101  for the type checker
-        place = units - self.hierarchy.exact_grid.width - 1
-        return self.reasons[place] if place >= 0 else None
+        number = units - self.hierarchy.exact_grid.width - 1
+        return self.reasons[number] if number >= 0 else None

@@ -16,6 +16,7 @@ from release_pipeline.policy.kinds.base import (
     MissingCategory,
     ReleasedAs,
     ReleasedRole,
+    cell_of_reason,
     number_of_code,
 )
 from release_pipeline.policy.values.periods import ListReading
@@ -63,23 +64,32 @@ class ListedColumn(CodedColumn, LabelledEntries):
         Codes are taken in one order, whatever that of the file."""
         letters = sorted(code for code in self.codes if not _WHOLE.fullmatch(code)) if self.integers else []
         below = int(self.blank) if letters else 0
-        return {code: str(below - place) for place, code in enumerate(letters, start=1)}
+        return {code: str(below - number) for number, code in enumerate(letters, start=1)}
 
     @property
     def reason_of(self) -> dict[str, str]:
         """The reason of each entry that is no value, by what stands for it within the pipeline."""
-        known = self.stand_ins
+        stand_ins = self.stand_ins
         return {
-            **{known.get(code, code): reason for code, reason in self.codes.items()},
+            **{stand_ins.get(code, code): reason for code, reason in self.codes.items()},
             **({self.blank: BLANK} if self.keeps_blanks else {}),
         }
 
     @property
+    def entry_of_reason(self) -> dict[str, str]:
+        """What stands for each reason within the pipeline; the first entry where several codes have one reason."""
+        return {reason: entry for entry, reason in reversed(self.reason_of.items())}
+
+    @property
     def entries(self) -> tuple[str, ...]:
-        """What stands within the pipeline for each declared value, and behind these for each reason to have none: of several
-        codes with one reason the first."""
-        first = {reason: entry for entry, reason in reversed(self.reason_of.items())}
-        return (*map(str, self.values), *(first[reason] for reason in self.reasons))
+        """What stands within the pipeline for each declared value, and behind these for each reason to have none."""
+        entry_of_reason = self.entry_of_reason
+        return (*map(str, self.values), *(entry_of_reason[reason] for reason in self.reasons))
+
+    def name_entry(self, number: int) -> str:
+        """The value of this number; behind the values, the cell of the reason of this number."""
+        beyond = number - len(self.values)
+        return str(self.values[number]) if beyond < 0 else cell_of_reason(self.reasons[beyond])
 
     @property
     def reading(self) -> ListReading:
@@ -126,6 +136,10 @@ class ListedColumn(CodedColumn, LabelledEntries):
         if isinstance(self.missing, MissingCategory) and self.missing.category not in self.values:
             yield (*here, "missing"), "the category for missing entries is not among the values.", "Add it to values."
 
+    def _describe_entries(self) -> str:
+        reasons = f", or none: {', '.join(self.reasons)}" if self.reasons else ""
+        return f"one of {len(self.values)} declared values{reasons}"
+
     def examples(self, most: int) -> list[Any]:
         """Entries that may occur: all of them, and what stands for the reasons for none."""
         entries = [*(str(value) for value in self.values), *self.reason_of]
@@ -157,10 +171,9 @@ class KeepColumn(ListedColumn):
 
     def describe(self, mask: str, *, is_read: bool = False) -> str:
         """What becomes of the column, in a line."""
-        reasons = f", or none: {', '.join(self.reasons)}" if self.reasons else ""
-        told = f"{TELLS}; " if self.role == "weight" else ""
+        caution = f"{TELLS}; " if self.role == "weight" else ""
         done = "swapped within blocks" if self.is_swapped else "released as it is"
-        return f"{done}: one of {len(self.values)} declared values{reasons}; {told}{self.why}"
+        return f"{done}: {self._describe_entries()}; {caution}{self.why}"
 
     def find_faults(self, here: Path) -> Iterator[Problem]:
         """What is wrong with the options of this column by themselves."""
@@ -187,9 +200,7 @@ class SynthesiseColumn(ListedColumn):
 
     def describe(self, mask: str, *, is_read: bool = False) -> str:
         """What becomes of the column, in a line."""
-        reasons = f", or none: {', '.join(self.reasons)}" if self.reasons else ""
-        why = f"; {self.why}" if self.why else ""
-        return f"synthetic: one of {len(self.values)} declared values{reasons}{why}"
+        return f"synthetic: {self._describe_entries()}{f'; {self.why}' if self.why else ''}"
 
     def find_faults(self, here: Path) -> Iterator[Problem]:
         """What is wrong with the options of this column by themselves."""

@@ -1,5 +1,6 @@
-"""Masked columns of dates and times. A steward writes `domain: [1990-01-01, 2025-12-31], grid: 1 day`; within a policy these are
-whole numbers of units from the first moment of the domain on (`mechanisms.basis.dates`), and `dated` says which."""
+"""Masked columns, of numbers or of dates and times. Of dates a steward writes `domain: [1990-01-01, 2025-12-31], grid: 1 day`;
+within a policy these are whole numbers of units from the first moment of the domain on (`mechanisms.basis.dates`), and `dated`
+says which."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from release_pipeline.errors import InvalidArgument, ReleasePipelineError
 from release_pipeline.mechanisms import Grid
 from release_pipeline.mechanisms.basis.dates import DATE, Clock, Unit, looks_like_moment, read_moment, read_span, write_span
 from release_pipeline.mechanisms.by_value import usual_centre
-from release_pipeline.policy.kinds.base import BLANK, CodedColumn, ReleasedAs, ReleasedRole, number_of_code
+from release_pipeline.policy.kinds.base import BLANK, CodedColumn, ReleasedAs, ReleasedRole, cell_of_reason, number_of_code
 from release_pipeline.policy.values.formats import decimal_text
 from release_pipeline.policy.values.periods import NumberReading
 from release_pipeline.policy.values.scalars import Domain, Exact, Frozen, Option, Outside, Step, Why, ascending, unique
@@ -64,9 +65,8 @@ def is_dated(column: Mapping[str, Any]) -> bool:
 
 def count_units(column: Mapping[str, Any], here: Path, problems: list[Problem]) -> dict[str, Any] | None:
     """A masked column of dates as one of numbers; None where it cannot be, and why among the problems."""
-    found = list(_find_faults(column, here))
-    if found:
-        problems += found
+    if faults := list(_find_faults(column, here)):
+        problems += faults
         return None
     (low, high), span = column["domain"], read_span(column["grid"])
     assert span is not None  # noqa: S101  for the type checker
@@ -107,7 +107,7 @@ def count_targets(raw: dict[str, Any], clocks: Mapping[str, Clock], problems: li
 
 
 def write_dates(form: Mapping[str, Any]) -> dict[str, Any]:
-    """The canonical form of a policy with its dates as they are written, to be told in words."""
+    """The canonical form of a policy with its dates as a steward writes them."""
     columns, audit = dict(cast(Mapping[str, Any], form["columns"])), cast(dict[str, Any], form.get("audit") or {})
     predict = dict(cast(Mapping[str, Any], audit.get("predict") or {}))
     for name, column in columns.items():
@@ -130,7 +130,7 @@ def write_dates(form: Mapping[str, Any]) -> dict[str, Any]:
 def _show(value: Any, clock: Clock) -> Any:
     """A number as its date, or each of a list."""
     if isinstance(value, list):
-        return [_show(one, clock) for one in cast(list[Any], value)]
+        return [_show(part, clock) for part in cast(list[Any], value)]
     return clock.show(float(value))
 
 
@@ -152,7 +152,7 @@ def _find_faults(column: Mapping[str, Any], here: Path) -> Iterator[Problem]:
 def _count(value: Any, clock: Clock) -> Any:
     """A date as its number, or each of a list."""
     if isinstance(value, list):
-        return [_count(one, clock) for one in cast(list[Any], value)]
+        return [_count(part, clock) for part in cast(list[Any], value)]
     return clock.find(value if isinstance(value, str) else "")
 
 
@@ -215,18 +215,29 @@ class NoiseColumn(CodedColumn):
         """The rule by which its numbers are moments; None where they are numbers."""
         return None if self.dated is None else self.dated.clock
 
+    @property
+    def outside_domain(self) -> str:
+        """What becomes of numbers outside the domain, whether or not its grid is right."""
+        return self.outside
+
     def say(self, value: Decimal | Fraction | float) -> str:
         """One of its values, as people write it."""
         if self.clock is not None:
             return self.clock.show(float(value))
-        exact = value if isinstance(value, Decimal) else Fraction(value)
-        return decimal_text(exact if isinstance(exact, Decimal) else Decimal(exact.numerator) / Decimal(exact.denominator))
+        if not isinstance(value, Decimal):
+            value = Decimal(Fraction(value).numerator) / Decimal(Fraction(value).denominator)
+        return decimal_text(value)
 
     def say_units(self, units: int) -> str:
         """The value at a point of its grid."""
         grid = self.exact_grid
         value = grid.lo + units * grid.step
         return self.say(value) if self.clock is not None else format(Decimal(value.numerator) / Decimal(value.denominator), "f")
+
+    def name_entry(self, units: int) -> str:
+        """The value at a point of the coded grid; behind the domain, the cell of the reason that stands there."""
+        beyond = units - self.exact_grid.width - 1
+        return self.say_units(units) if beyond < 0 else cell_of_reason(self.reasons[beyond])
 
     @property
     def domain_texts(self) -> tuple[str, str]:
@@ -251,7 +262,7 @@ class NoiseColumn(CodedColumn):
 
     @property
     def coded_grid(self) -> Grid:
-        """The same, and behind its upper end a point for every reason why a record has no value."""
+        """The grid, with a point behind its upper end for every reason why a record has no value."""
         grid = self.exact_grid
         return dataclasses.replace(grid, width=grid.width + len(self.reasons)) if self.reasons else grid
 
@@ -263,6 +274,11 @@ class NoiseColumn(CodedColumn):
         width = self.exact_grid.width
         units = np.arange(width + 1, width + 1 + len(self.reasons), dtype=np.float64)
         return tuple(self.coded_grid.restore(units).tolist())
+
+    @property
+    def entry_of_reason(self) -> dict[str, float]:
+        """The point that stands for each reason within the pipeline."""
+        return dict(zip(self.reasons, self.reason_points, strict=True))
 
     def find_reasons(self, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
         """The place of each number's reason, -1 for one that is a value."""
@@ -296,7 +312,7 @@ class NoiseColumn(CodedColumn):
     def reading(self) -> NumberReading:
         """How the source's column is read."""
         low, high = self.domain
-        points = dict(zip(self.reasons, self.reason_points, strict=True)) if self.reasons else {}
+        points = self.entry_of_reason
         return NumberReading(
             low=low,
             high=high,
@@ -325,8 +341,8 @@ class NoiseColumn(CodedColumn):
         reasons = f"; without a value: {', '.join(self.reasons)}" if self.reasons else ""
         if within := [code for code in self.codes if self._lies_within(code)]:
             reasons += f" (also where the domain has the number: {', '.join(within)})"
-        words = f"domain {low} to {high} by {self.grid_text}, {self.outside} outside{reasons}; {self.why}"
-        return f"{mask}; {words}" if mask else words
+        line = f"domain {low} to {high} by {self.grid_text}, {self.outside} outside{reasons}; {self.why}"
+        return f"{mask}; {line}" if mask else line
 
     def find_faults(self, here: Path) -> Iterator[Problem]:
         """What is wrong with the options of this column by themselves."""
@@ -336,7 +352,8 @@ class NoiseColumn(CodedColumn):
         except ReleasePipelineError as error:
             yield (*here, "grid"), error.what, error.remedy
             return
-        heaps = {atom for atom in self.atoms if atom in [self._read_code(code) for code in self.codes]}
+        codes = [self._read_code(code) for code in self.codes]
+        heaps = {atom for atom in self.atoms if atom in codes}
         if heaps:
             what = f"{', '.join(format(atom, 'f') for atom in sorted(heaps))}: an atom is a value, and a code stands for none."
             yield (*here, "codes"), what, "Leave it out of one."

@@ -56,11 +56,11 @@ class DropColumn(ColumnKind):
     def find_faults(self, here: Path) -> Iterator[Problem]:
         """Options that only a weight has, and has together."""
         options = {"domain": self.domain, "grid": self.grid, "outside": self.outside}
-        said = [name for name, value in options.items() if value is not None]
-        if said and self.role != "weight":
-            yield (*here, said[0]), f"{said[0]} {_OF_WEIGHTS}", "Remove it, or say role: weight."
-        elif said and len(said) < len(options):
-            lacking = next(name for name in options if name not in said)
+        declared = [name for name, value in options.items() if value is not None]
+        if declared and self.role != "weight":
+            yield (*here, declared[0]), f"{declared[0]} {_OF_WEIGHTS}", "Remove it, or say role: weight."
+        elif declared and len(declared) < len(options):
+            lacking = next(name for name in options if name not in declared)
             yield here, f"{lacking} is missing.", "A dropped weight that tables add up has a domain, a grid and outside."
         elif self.domain is not None and self.domain[0] < 0:
             yield (*here, "domain"), "a weight is no number below 0.", "Begin the domain at 0 or above."
@@ -71,7 +71,7 @@ class DropColumn(ColumnKind):
                 yield (*here, "grid"), error.what, error.remedy
 
 
-# Columns that are counted by in tables beside the rows, and are in no row.
+# Columns that tables next to the rows count by, and that are in no row.
 
 
 class CountedColumn(DropColumn):

@@ -1,9 +1,10 @@
-"""What a steward may write shortly, written out before a policy is validated: lists from files, and dates as numbers."""
+"""From the text of a policy file to a `Policy`, or to all of its errors at once. What a steward may write shortly is written out
+before it is validated: lists from files, groups as rows, and dates as numbers."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path as FilePath
 from typing import IO, Any, cast, get_type_hints
@@ -26,15 +27,16 @@ from release_pipeline.policy.kinds.noise import count_targets, count_units, is_d
 from release_pipeline.policy.loading.messages import explain_value, find_empty, raise_problems, suggest
 from release_pipeline.policy.rules.rules import find_contradictions
 from release_pipeline.policy.values.scalars import CANONICAL, Name, Slug
-from release_pipeline.policy.values.text import Document, Path, Problem, names_list, read_named, read_yaml
+from release_pipeline.policy.values.text import Document, Path, Problem, read_named, read_yaml
 
-TOLD = object()  # in the place of a part whose fault is told already
+REPORTED = object()  # in the place of a part whose fault is among the problems already
 
 
 def list_lists(columns: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """The lists of entries that are taken from a file, by column."""
     for name, column in cast(dict[str, Any], columns).items() if isinstance(columns, dict) else ():
-        if isinstance(column, dict) and names_list(values := cast(dict[str, Any], column).get("values")):
+        values = cast(dict[str, Any], column).get("values") if isinstance(column, dict) else None
+        if isinstance(values, dict) and "file" in values:
             yield name, cast(dict[str, Any], values)
 
 
@@ -47,7 +49,7 @@ def expand_lists(raw: dict[str, Any], read: Read, problems: list[Problem]) -> di
         try:
             made[name] = {**columns[name], "values": read_named(values, read)}
         except ReleasePipelineError as error:
-            made[name] = {**columns[name], "values": TOLD}
+            made[name] = {**columns[name], "values": REPORTED}
             key = error.where if error.where in values else "file"
             file = f" ({error.where})" if error.where and key != error.where else ""
             problems.append(((*at, key), f"{error.what.rstrip('.')}{file}.", error.remedy))
@@ -61,13 +63,10 @@ def expand_dates(raw: dict[str, Any], problems: list[Problem]) -> dict[str, Any]
     for name, column in cast(dict[str, Any], columns).items() if isinstance(columns, dict) else ():
         if isinstance(column, dict) and is_dated(cast(dict[str, Any], column)):
             counted = count_units(cast(dict[str, Any], column), ("columns", name), problems)
-            made[name] = {**cast(dict[str, Any], column), "domain": TOLD} if counted is None else counted
+            made[name] = {**cast(dict[str, Any], column), "domain": REPORTED} if counted is None else counted
             if counted is not None:
                 clocks[name] = Clock.read(**counted["dated"])
     return count_targets({**raw, "columns": {**columns, **made}}, clocks, problems) if made else raw
-
-
-# From the text of a policy file to a `Policy`, or to all of its errors at once.
 
 
 MAX_BYTES = 1_000_000
@@ -84,42 +83,21 @@ def load_policy(file: FilePath) -> Policy:
     """The policy in `file`; raises `PolicyInvalid` with every problem and its line when there are any. Files that it names are
     looked for from its own folder on."""
     text, read = read_policy(file), reader_beside(file)
-    known = _parsed.get(str(file))
-    if known is not None and known.text == text and _is_as_before(known, read):
-        return known.policy
-    named: list[tuple[str, str]] = []
-
-    def note(name: str) -> str:
-        content = read(name)
-        named.append((name, content))
-        return content
-
-    policy = parse_policy(text, name=str(file), read=note)
-    while len(_parsed) >= _MOST_PARSED:
-        _parsed.pop(next(iter(_parsed), ""), None)
-    _parsed[str(file)] = _Parsed(text, tuple(named), policy)
-    return policy
-
-
-@dataclass(frozen=True, slots=True)
-class _Parsed:
-    """What the text of a file, and those of the files that it names, were parsed as. All are read each time, and parsed when one
-    is another: a policy does not change."""
-
-    text: str
-    named: tuple[tuple[str, str], ...]
-    policy: Policy
-
-
-_MOST_PARSED = 500
-_parsed: dict[str, _Parsed] = {}
-
-
-def _is_as_before(known: _Parsed, read: Read) -> bool:
     try:
-        return all(read(name) == content for name, content in known.named)
-    except ReleasePipelineError:  # parsing it tells that with its line
-        return False
+        named = tuple((name, read(name)) for name in _list_named(text))
+    except ReleasePipelineError:  # parsing it says so, with the line
+        return parse_policy(text, name=str(file), read=read)
+    return _parse(text, str(file), named)
+
+
+@lru_cache(maxsize=500)  # files are read each time, and parsed when one of them is another: a policy does not change
+def _parse(text: str, name: str, named: tuple[tuple[str, str], ...]) -> Policy:
+    return parse_policy(text, name=name, read=dict(named).__getitem__)
+
+
+@lru_cache(maxsize=500)
+def _list_named(text: str) -> tuple[str, ...]:
+    return tuple(list_files(text))
 
 
 def refuse_files(name: str) -> str:
@@ -150,51 +128,39 @@ def list_files(text: str) -> list[str]:
     return list(dict.fromkeys(file for file in named if isinstance(file, str)))
 
 
-def _list_hierarchies(columns: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The hierarchies that columns have, by column."""
-    for name, column in cast(dict[str, Any], columns).items() if isinstance(columns, dict) else ():
-        if isinstance(column, dict) and isinstance(hierarchy := cast(dict[str, Any], column).get("hierarchy"), dict):
-            yield name, cast(dict[str, Any], hierarchy)
-
-
-def _list_groupings(tables: Any) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """The groups of values that tables declare: the table, and the place in its `by`."""
-    for name, table in cast(dict[str, Any], tables).items() if isinstance(tables, dict) else ():
-        by = cast(dict[str, Any], table).get("by") if isinstance(table, dict) else None
-        for place, part in enumerate(cast(list[Any], by)) if isinstance(by, list) else ():
-            if isinstance(part, dict):
-                yield name, place, cast(dict[str, Any], part)
-
-
 def _expand_groupings(raw: dict[str, Any], problems: list[Problem]) -> dict[str, Any]:
     """The policy with the rows of every group of values that its tables declare."""
     tables = cast(Any, raw.get("tables"))
-    for name, place, grouping in list(_list_groupings(tables)):
-        at: Path = ("tables", name, "by", place)
-        found = _expand(grouping, at, problems)
-        by = [found if number == place else part for number, part in enumerate(tables[name]["by"])]
-        tables = {**tables, name: {**tables[name], "by": by}}
-    return raw if tables is None else {**raw, "tables": tables}
+    expanded: dict[str, Any] = {}
+    for name, table in cast(dict[str, Any], tables).items() if isinstance(tables, dict) else ():
+        by = cast(dict[str, Any], table).get("by") if isinstance(table, dict) else None
+        if isinstance(by, list):
+            parts = [
+                _expand(cast(dict[str, Any], part), ("tables", name, "by", number), problems) if isinstance(part, dict) else part
+                for number, part in enumerate(cast(list[Any], by))
+            ]
+            expanded[name] = {**cast(dict[str, Any], table), "by": parts}
+    return {**raw, "tables": {**tables, **expanded}} if expanded else raw
 
 
 def _expand(hierarchy: dict[str, Any], at: Path, problems: list[Problem]) -> Any:
-    """A hierarchy with its rows, or `TOLD`, and what is wrong with it among the problems."""
+    """A hierarchy with its rows, or `REPORTED`, and what is wrong with it among the problems."""
     try:
         return expand(hierarchy)
     except ReleasePipelineError as error:
         problems.append(((*at, "groups"), f"{error.what.rstrip('.')}.", error.remedy))
-        return TOLD
+        return REPORTED
 
 
 def _expand_hierarchies(raw: dict[str, Any], problems: list[Problem]) -> dict[str, Any]:
     """The policy with the rows of every hierarchy in it, from its groups; what is wrong with them goes to `problems`."""
+    columns = cast(Any, raw.get("columns"))
     expanded: dict[str, Any] = {}
-    for name, hierarchy in _list_hierarchies(raw.get("columns")):
-        expanded[name] = _expand(hierarchy, ("columns", name, "hierarchy"), problems)
-    if not expanded:
-        return raw
-    columns = {name: {**c, "hierarchy": expanded[name]} if name in expanded else c for name, c in raw["columns"].items()}
-    return {**raw, "columns": columns}
+    for name, column in cast(dict[str, Any], columns).items() if isinstance(columns, dict) else ():
+        if isinstance(column, dict) and isinstance(hierarchy := cast(dict[str, Any], column).get("hierarchy"), dict):
+            at: Path = ("columns", name, "hierarchy")
+            expanded[name] = {**cast(dict[str, Any], column), "hierarchy": _expand(cast(dict[str, Any], hierarchy), at, problems)}
+    return {**raw, "columns": {**columns, **expanded}} if expanded else raw
 
 
 def check_name(policy: Policy, file: FilePath) -> Policy:
@@ -295,24 +261,11 @@ def _validate_parts(raw: dict[str, Any], problems: list[Problem]) -> Parts:
         elif key != "columns":
             valid[key] = _validate(_adapter(key), raw[key], (key,), raw, problems)
     columns, names = _validate_columns(raw, problems)
-    return Parts(
-        audience=valid.get("audience"),
-        source=valid.get("source"),
-        person=valid.get("person"),
-        releases=valid.get("releases"),
-        protect=valid.get("protect") or _without_faults(raw.get("protect"), problems),
-        suppress=valid.get("suppress"),
-        gates=valid.get("gates"),
-        audit=valid.get("audit"),
-        publish=valid.get("publish") if "publish" in raw else Publish(),
-        drop=valid.get("drop") or (),
-        shape=valid.get("shape"),
-        tables=valid.get("tables") or {},
-        derive=valid.get("derive") or {},
-        columns=columns,
-        names=names,
-        complete=len(columns) == len(names) > 0,
-    )
+    valid = {"publish": Publish(), **valid} if "publish" not in raw else valid
+    known = {field.name for field in dataclasses.fields(Parts)}
+    parts = Parts(**{key: part for key, part in valid.items() if key in known and part is not None})
+    parts.protect = parts.protect or _without_faults(raw.get("protect"), problems)
+    return dataclasses.replace(parts, columns=columns, names=names, complete=len(columns) == len(names) > 0)
 
 
 @lru_cache
@@ -346,12 +299,12 @@ def _validate_columns(raw: dict[str, Any], problems: list[Problem]) -> tuple[dic
         return {}, ()
     columns: dict[str, Any] = {}
     for name, column in cast(dict[str, Any], declared).items():
-        if isinstance(column, dict) and any(part is TOLD for part in cast(dict[str, Any], column).values()):
+        if isinstance(column, dict) and any(part is REPORTED for part in cast(dict[str, Any], column).values()):
             continue
-        found = _validate(_COLUMN, column, ("columns", name), raw, problems)
+        valid = _validate(_COLUMN, column, ("columns", name), raw, problems)
         named = _validate(_NAME, name, ("columns", name), raw, problems)
-        if found is not None and named is not None:
-            columns[name] = found
+        if valid is not None and named is not None:
+            columns[name] = valid
     return columns, tuple(cast(dict[str, Any], declared))
 
 
@@ -364,25 +317,25 @@ def _validate_each(
     raw: dict[str, Any],
     problems: list[Problem],
 ) -> dict[str, Any]:
-    """The parts of a mapping by name that are valid by themselves; what was told of before is left out."""
+    """The parts of a mapping by name that are valid by themselves; those with a fault that is reported already are left out."""
     if not isinstance(raw[key], dict):
         problems.append(((key,), f"{key} must be a mapping from names to {what}.", remedy))
         return {}
-    found: dict[str, Any] = {}
+    valid: dict[str, Any] = {}
     for name, part in cast(dict[str, Any], raw[key]).items():
         by = cast(dict[str, Any], part).get("by") if isinstance(part, dict) else None
-        if isinstance(by, list) and any(one is TOLD for one in cast(list[Any], by)):
+        if isinstance(by, list) and any(column is REPORTED for column in cast(list[Any], by)):
             continue
         named = _validate(names, name, (key, name), raw, problems)
-        if (valid := _validate(parts, part, (key, name), raw, problems)) is not None and named is not None:
-            found[named] = valid
-    return found
+        if (value := _validate(parts, part, (key, name), raw, problems)) is not None and named is not None:
+            valid[named] = value
+    return valid
 
 
 def _validate(adapter: TypeAdapter[Any], value: Any, path: Path, raw: dict[str, Any], problems: list[Problem]) -> Any:
-    found, faults = explain_value(adapter, value, path, raw)
+    valid, faults = explain_value(adapter, value, path, raw)
     problems += faults
-    return found
+    return valid
 
 
 # A policy read from its canonical form: as it was when it was noted, whatever is asked of policy
@@ -390,7 +343,7 @@ def _validate(adapter: TypeAdapter[Any], value: Any, path: Path, raw: dict[str, 
 #
 # The canonical form (`Policy.canonical_json`; docs/formats.md has its rules) is JSON whose keys are
 # in order, and whose numbers are texts. It holds all of a policy, the rows of its hierarchies too,
-# but for the order of the columns.
+# except the order of the columns.
 
 
 def read_canonical(form: Mapping[str, Any], columns: Sequence[str]) -> Policy:
@@ -399,13 +352,9 @@ def read_canonical(form: Mapping[str, Any], columns: Sequence[str]) -> Policy:
     try:
         hashed_only = options_of(form["protect"]["method"]).canonical_order(masked=[], generalised=[])  # no options
         protect = {name: value for name, value in form["protect"].items() if name not in hashed_only}
-        names = sorted(form["columns"], key=_place_in(columns))
+        numbers = {name: number for number, name in enumerate(columns)}
+        names = sorted(form["columns"], key=lambda name: (numbers.get(name, len(numbers)), name))
         content = {**form, "protect": protect, "columns": {name: form["columns"][name] for name in names}}
         return Policy.model_validate(content, context=CANONICAL)
     except (ValidationError, ReleasePipelineError, KeyError, TypeError, AttributeError):
         raise InvalidArgument("this is not the canonical form of a policy that this version can read.") from None
-
-
-def _place_in(columns: Sequence[str]) -> Callable[[str], tuple[int, str]]:
-    places = {name: place for place, name in enumerate(columns)}
-    return lambda name: (places.get(name, len(places)), name)

@@ -60,14 +60,14 @@ def explain_value(
 
 
 def _explain(errors: Iterable[ErrorDetails], path: Path, raw: Any, known: Iterable[str] | None) -> Iterator[Problem]:
-    """One problem per place, in words. Of a union's branches, the one that the steward meant is told."""
+    """One problem per place, in plain words. Of a union's branches, that of the one that the steward meant."""
     reported: set[Path] = set()
     for error in sorted(errors, key=_distance):
         where = _real_path((*path, *error["loc"]), raw, error["type"])
         is_identifier = _is_kept_identifier(where, raw)
         where = (*where[:2], "do") if is_identifier else where
-        better_told = _distance(error) > 0 and any(place[: len(where)] == where for place in reported)
-        if where not in reported and not better_told:
+        has_better = _distance(error) > 0 and any(other[: len(where)] == where for other in reported)
+        if where not in reported and not has_better:
             reported.add(where)
             option = option_of(_model_at(where[:-1], raw), str(where[-1])) if known is None and where else Option()
             what, remedy = _in_words(error, where, known if known is not None else _known(where[:-1], raw), option)
@@ -80,14 +80,14 @@ def _explain(errors: Iterable[ErrorDetails], path: Path, raw: Any, known: Iterab
             yield where, what, remedy
 
 
-def find_empty(raw: dict[str, Any], told: Iterable[Problem]) -> list[Problem]:
-    """Every key that stands there without a value, where nothing else is told of it: what may be left out is left out with its
-    key, for whoever wrote the key alone meant to say something. Of what a key that is not known holds nothing more is told."""
-    known = {path for path, _, _ in told}
+def find_empty(raw: dict[str, Any], problems: Iterable[Problem]) -> list[Problem]:
+    """Every key without a value that has no other problem: an optional key is left out as a whole, for whoever wrote the key
+    meant to say something. What an unknown key holds has no problems of its own."""
+    reported = {path for path, _, _ in problems}
     return [
         (where, *_say_empty(str(where[-1]), option_of(_model_at(where[:-1], raw), str(where[-1]))))
         for where in _list_empty(raw, ())
-        if not any(where[:length] in known for length in range(1, len(where) + 1))
+        if not any(where[:length] in reported for length in range(1, len(where) + 1))
     ]
 
 
@@ -100,8 +100,8 @@ def _list_empty(value: Any, here: Path) -> Iterator[Path]:
             else:
                 yield from _list_empty(part, (*here, key))
     elif isinstance(value, list):
-        for place, part in enumerate(cast(list[Any], value)):
-            yield from _list_empty(part, (*here, place))
+        for number, part in enumerate(cast(list[Any], value)):
+            yield from _list_empty(part, (*here, number))
 
 
 def _say_empty(name: str, option: Option) -> tuple[str, str]:
@@ -118,14 +118,12 @@ def _find_misplaced(where: Path, raw: Any) -> str:
 
 
 def _is_kept_identifier(where: Path, raw: Any) -> bool:
-    """Whether something is wrong with a column that is an identifier and not dropped: what else lacks is beside the point."""
+    """Whether a fault is of an identifier that is not dropped: what else is wrong with it does not matter then."""
     if where[:1] != ("columns",) or len(where) < 2:
         return False
     column = raw["columns"][where[1]]
-    if not isinstance(column, dict):
-        return False
-    said = cast(dict[str, Any], column)
-    return said.get("role") == "identifier" and said.get("do") not in (None, "drop")
+    written = cast(dict[str, Any], column) if isinstance(column, dict) else {}
+    return written.get("role") == "identifier" and written.get("do") not in (None, "drop")
 
 
 def _find_decimal_comma(where: Path, raw: Any) -> str:
@@ -141,7 +139,7 @@ def _find_decimal_comma(where: Path, raw: Any) -> str:
 
 
 def _distance(error: ErrorDetails) -> int:
-    """How far the branch of a union that this error is of is from what the steward can have meant: 0 is that branch itself."""
+    """How far the branch of a union with this error is from what the steward can have meant: 0 for that branch itself."""
     match error["type"], error["input"]:
         case ("literal_error", dict() | list()) | ("tuple_type", dict()) | ("model_type", list()):
             return 2
@@ -154,11 +152,11 @@ def _distance(error: ErrorDetails) -> int:
 def _real_path(location: tuple[str | int, ...], raw: Any, kind: str) -> Path:
     """The path in the file: pydantic adds the names of union branches, which no steward wrote."""
     here, path = raw, list[str | int]()
-    for place, step in enumerate(location):
+    for number, step in enumerate(location, start=1):
         if _has(here, step):
             here = here[step]
             path.append(step)
-        elif kind == "missing" and place == len(location) - 1:
+        elif kind == "missing" and number == len(location):
             path.append(step)
     return tuple(path)
 
@@ -223,8 +221,8 @@ def _in_words(error: ErrorDetails, where: Path, known: Iterable[str], option: Op
         case "model_type" | "model_attributes_type" | "dict_type":
             return f"{name} must be a mapping.", option.hint
         case "value_error":
-            said = f"{error['msg'].removeprefix('Value error, ').rstrip('.')}."
-            return said if isinstance(error["input"], dict | list) else f"{got}: {said}", ""
+            what = f"{error['msg'].removeprefix('Value error, ').rstrip('.')}."
+            return what if isinstance(error["input"], dict | list) else f"{got}: {what}", ""
         case _:
             return f"{got}: {error['msg']}.", ""
 
@@ -241,7 +239,7 @@ def _known(where: Path, raw: dict[str, Any]) -> Iterable[str]:
     if where[:1] == ("columns",) and where[2:] == ("hierarchy",):
         return known_keys(raw["columns"][where[1]]["hierarchy"])
     if _model_at(where, raw) is Grouping:
-        return ["column", "csv", "groups", "levels"]
+        return ["column", "groups", "levels"]
     if where[:1] == ("derive",) and len(where) == 2:
         return known_keys_of_derivation(raw["derive"][where[1]])
     return [info.alias or name for name, info in _model_at(where, raw).model_fields.items() if name != MADE]
@@ -286,12 +284,8 @@ def suggest(key: str, known: Iterable[str]) -> str:
 
 def raise_problems(document: Document, problems: list[Problem], name: str, *, what: str) -> NoReturn:
     """Raise `PolicyInvalid` with every problem, each with its line, in the order of the file."""
-    located = sorted((document.place_of(path), path, words, remedy) for path, words, remedy in problems)
-    every = (Fault(name, place.line, place.column, _dotted(path), words, remedy) for place, path, words, remedy in located)
+    located = sorted((document.place_of(path), path, fault, remedy) for path, fault, remedy in problems)
+    every = [Fault(name, at.line, at.column, ".".join(map(str, path)), fault, remedy) for at, path, fault, remedy in located]
     faults = {str(fault): fault for fault in every}
     count = f"{len(faults)} error{'s' if len(faults) != 1 else ''}"
     raise PolicyInvalid(f"the {what} has {count}.", problems=tuple(faults), faults=tuple(faults.values()), where=name)
-
-
-def _dotted(path: Path) -> str:
-    return ".".join(str(step) for step in path)

@@ -8,7 +8,7 @@ What people were charged under an earlier name goes with them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal, cast
 
@@ -104,7 +104,7 @@ def load_populations(file: FilePath) -> dict[str, Population]:
     """The populations in `file`; raises `PolicyInvalid` with every problem and its line when there are any."""
     document = read_yaml(read_text(file))
     problems: list[Problem] = list(document.problems)
-    found: dict[str, Population] = {}
+    populations: dict[str, Population] = {}
     raw: Any = document.value
     if not isinstance(raw, dict):
         problems = problems or [((), "this must be a mapping from populations to their caps.", "")]
@@ -113,18 +113,14 @@ def load_populations(file: FilePath) -> dict[str, Population]:
             population, faults = explain_value(_ADAPTER, value, (name,), raw, known=_KNOWN)
             problems += faults
             if population is not None:
-                found[name] = population
-        problems += _find_tangles(found)
+                populations[name] = population
+        traced = _trace(populations)
+        if circle := [name for name in populations if name not in traced]:
+            remedy = "Nobody was there before themselves: remove a 'was' or 'from'."
+            problems.append(((circle[0],), f"'{circle[0]}' comes from itself.", remedy))
     if problems:
         raise_problems(document, problems, str(file), what="file")
-    return found
-
-
-def _find_tangles(populations: Mapping[str, Population]) -> Iterator[Problem]:
-    """Populations that come from themselves."""
-    traced = _trace(populations)
-    if circle := [name for name in populations if name not in traced]:
-        yield (circle[0],), f"'{circle[0]}' comes from itself.", "Nobody was there before themselves: remove a 'was' or 'from'."
+    return populations
 
 
 def list_ancestors(populations: Mapping[str, Population], name: str) -> frozenset[str]:

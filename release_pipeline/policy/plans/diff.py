@@ -1,4 +1,4 @@
-"""What changes in what readers are told of data and columns, in plain words."""
+"""What changes from one policy to another, in plain words: the claim and the budget first, then columns and texts."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _OF_COLUMN = ("label", "description", "unit", "question")
 _PARTS = {"licence": "the licence", "publisher": "the publisher", "contact": "the contact", "citation": "how to cite the data"}
 
 
-def is_told(path: Path) -> bool:
-    """Whether a change is one of what readers are told."""
+def _is_for_readers(path: Path) -> bool:
+    """Whether a change is one of the texts for readers."""
     return path[:1] == ("about",) or (path[:1] == ("columns",) and path[2:3] in [(part,) for part in (*_OF_COLUMN, "labels")])
 
 
-def describe_told(path: Path, was: Any, is_now: Any) -> Iterator[str]:
-    """The change in words: of a mapping that is new or gone, of each of its parts."""
+def _describe_texts(path: Path, was: Any, is_now: Any) -> Iterator[str]:
+    """The change in plain words: of a mapping that is new or gone, of each of its parts."""
     if isinstance(was, Mapping) or isinstance(is_now, Mapping):
         before = cast(Mapping[str, Any], was or {})
         after = cast(Mapping[str, Any], is_now or {})
         for key in [*before, *(key for key in after if key not in before)]:
             if before.get(key) != after.get(key):
-                yield from describe_told((*path, key), before.get(key), after.get(key))
+                yield from _describe_texts((*path, key), before.get(key), after.get(key))
     elif was != is_now:
         yield f"{_name(path)}: {_describe_change(was, is_now)}"
 
@@ -57,16 +57,16 @@ def _describe_change(was: Any, is_now: Any) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(_text(one) for one in cast(list[Any], value))
+        return ", ".join(_text(part) for part in cast(list[Any], value))
     if isinstance(value, Mapping):
-        return " ".join(_text(one) for one in cast(Mapping[str, Any], value).values() if one is not None)
+        return " ".join(_text(part) for part in cast(Mapping[str, Any], value).values() if part is not None)
     return str(value)
 
 
 # The change of a policy in plain words.
 
 SHOWN = 8  # changes of one hierarchy
-LONGEST = 200  # letters of a list that is told whole; a hierarchy may have thousands of rows
+LONGEST = 200  # letters of a list that is shown whole; a hierarchy may have thousands of rows
 
 
 def describe_diff(old: Policy, new: Policy) -> Iterator[str]:
@@ -75,10 +75,9 @@ def describe_diff(old: Policy, new: Policy) -> Iterator[str]:
         return
     was, is_now = old.claim.definition, new.claim.definition
     if was != is_now:
+        other = "a weaker definition" if is_now.strength > was.strength else "a stronger definition"
         if {was.key, is_now.key} == {ZCDP.key, IDP.key}:
             other = "another definition, and neither implies the other"
-        else:
-            other = "a weaker definition" if is_now.strength > was.strength else "a stronger definition"
         yield f"{other}: {was.name} becomes {is_now.name}; their epsilons cannot be compared"
     if old.audience != new.audience:
         yield f"other readers: {describe_audience(old.audience)} becomes: {describe_audience(new.audience)}"
@@ -114,8 +113,8 @@ def describe_diff(old: Policy, new: Policy) -> Iterator[str]:
         if len(path) == 4 and path[2:] == ("hierarchy", "rows") and isinstance(was, list) and isinstance(is_now, list):
             yield from _relabelled(f"column {path[1]}", cast(list[list[str]], was), cast(list[list[str]], is_now))
             continue
-        if is_told(path):
-            yield from describe_told(path, was, is_now)
+        if _is_for_readers(path):
+            yield from _describe_texts(path, was, is_now)
             continue
         if len(path) == 3 and path[2] == "values" and _is_long(was) and _is_long(is_now):
             yield from _relisted(f"column {path[1]}", cast(list[Any], was), cast(list[Any], is_now))
@@ -145,7 +144,7 @@ def _changes(old: Any, new: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
 
 
 def _relabelled(column: str, old: list[list[str]], new: list[list[str]]) -> Iterator[str]:
-    """What changes in a hierarchy, value by value: the first few in full, and how many more."""
+    """What changes in a hierarchy, value by value."""
     before, after = {row[0]: row[1:] for row in old}, {row[0]: row[1:] for row in new}
     lines = [f"{value} is new, under {' > '.join(after[value])}" for value in after if value not in before]
     lines += [f"{value} is gone" for value in before if value not in after]
@@ -154,10 +153,7 @@ def _relabelled(column: str, old: list[list[str]], new: list[list[str]]) -> Iter
         for value in after
         if value in before and before[value] != after[value]
     ]
-    lines = lines or ["the same rows in another order"]
-    yield from (f"{column}: {line}" for line in lines[:SHOWN])
-    if len(lines) > SHOWN:
-        yield f"{column}: and {len(lines) - SHOWN} more changes of its hierarchy"
+    return _list_first(column, lines or ["the same rows in another order"], "hierarchy")
 
 
 def _is_long(value: Any) -> bool:
@@ -165,25 +161,28 @@ def _is_long(value: Any) -> bool:
 
 
 def _relisted(column: str, old: list[Any], new: list[Any]) -> Iterator[str]:
-    """What changes in a long list of entries: the first few in full, and how many more."""
+    """What changes in a long list of entries."""
     before, after = set(old), set(new)
-    lines = [f"{value} is new" for value in new if value not in before] + [
-        f"{value} is gone" for value in old if value not in after
-    ]
-    lines = lines or ["the same entries in another order"]
+    lines = [f"{value} is new" for value in new if value not in before]
+    lines += [f"{value} is gone" for value in old if value not in after]
+    return _list_first(column, lines or ["the same entries in another order"], "list")
+
+
+def _list_first(column: str, lines: list[str], part: str) -> Iterator[str]:
+    """The first few changes of a part in full, and how many more there are."""
     yield from (f"{column}: {line}" for line in lines[:SHOWN])
     if len(lines) > SHOWN:
-        yield f"{column}: and {len(lines) - SHOWN:,} more changes of its list"
+        yield f"{column}: and {len(lines) - SHOWN:,} more changes of its {part}"
 
 
 def _write_text(value: Any) -> str:
     if value is None:
         return "nothing"
     if isinstance(value, dict):
-        lines = {name: part for name, part in cast(dict[str, Any], value).items() if part is not None}
-        return "{" + ", ".join(f"{name}: {_write_text(part)}" for name, part in lines.items()) + "}"
-    if isinstance(value, list) and len(str(cast(list[Any], value))) > LONGEST:
-        return f"{len(cast(list[Any], value))} entries"
+        parts = {name: part for name, part in cast(dict[str, Any], value).items() if part is not None}
+        return "{" + ", ".join(f"{name}: {_write_text(part)}" for name, part in parts.items()) + "}"
+    if _is_long(value):
+        return f"{len(value)} entries"
     if isinstance(value, list):
         return "[" + ", ".join(str(item) for item in cast(list[Any], value)) + "]"
     return str(value)

@@ -44,12 +44,12 @@ class Loss:
         return getattr(self, f"{definition}_{scope}")
 
     def plus(self, other: Loss) -> Loss:
-        """Both together."""
+        """The loss of both releases together."""
         return Loss(**{name: _add(getattr(self, name), getattr(other, name)) for name in LOSSES})
 
 
-def _add(one: int | None, other: int | None) -> int | None:
-    return None if one is None or other is None else one + other
+def _add(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second
 
 
 def release_loss(policy: Policy, *, records: int) -> Loss:
@@ -60,7 +60,7 @@ def release_loss(policy: Policy, *, records: int) -> Loss:
 
 
 def tables_loss(policy: Policy) -> Loss:
-    """What the tables beside the rows lose together: eps-DP is eps-iDP and (eps^2 / 2)-zCDP, table by table; noise by rho is
+    """What the tables next to the rows lose together: eps-DP is eps-iDP and (eps^2 / 2)-zCDP, table by table; noise by rho is
     bounded by no epsilon alone. A table has no scopes: it is seen as a whole."""
     records = policy.records_per_person
     pure = [table.in_epsilon(records) for table in policy.tables.values()]
@@ -149,8 +149,8 @@ class Account:
 
     @property
     def basis(self) -> str:
-        """What is added up: the unit and, where people bring charges with them, from where. What was added up otherwise is
-        added up anew."""
+        """What is added up: the unit and, where people bring charges with them, from where. A sum of anything else is made
+        again."""
         return f"{self.unit}; with {' + '.join(self.carries)}" if self.carries else self.unit
 
     @property
@@ -189,17 +189,17 @@ class Account:
     @property
     def spent(self) -> str:
         """What is charged so far."""
-        return self.words(self.total)
+        return self.format(self.total)
 
     @property
     def limit(self) -> str:
         """The cap."""
-        return self.words(self.most)
+        return self.format(self.most)
 
     @property
     def left(self) -> str:
         """What may still be charged."""
-        return self.words(self.remaining)
+        return self.format(self.remaining)
 
     @property
     def remaining(self) -> int:
@@ -225,7 +225,7 @@ class Account:
         parts = [self.of(loss) for loss in losses]
         return None if None in parts else sum(part or 0 for part in parts)
 
-    def words(self, amount: int | None) -> str:
+    def format(self, amount: int | None) -> str:
         """An amount in the cap's unit."""
         is_count = self.cap.cap.releases is not None and amount is not None
         return str(amount) if is_count else format_amount(amount)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.mechanisms.accounting.budget import format_nano
@@ -36,19 +36,6 @@ def describe_claim(policy: Policy) -> str:
     "epsilon 2 in all (0.5 for each of 4 columns), iDP, for the column lists; whole table: not bounded"
     """
     return find_family(policy.protect).describe_claim(policy)
-
-
-def describe_headline(policy: Policy) -> str:
-    """The claim as one number for all that a package has, where it is one: what card, page and note begin with. Else empty.
-
-    "epsilon 3 at delta 0.000001 (rho 0.18506984) for everything in this package"
-    """
-    return find_family(policy.protect).describe_headline(policy)
-
-
-def describe_method(policy: Policy) -> str:
-    """The method in words, with the order that clusters are cut from where there is one."""
-    return find_family(policy.protect).describe_method(policy)
 
 
 def describe_scopes(plan: Plan) -> Iterator[tuple[str, str]]:
@@ -127,13 +114,16 @@ def check_rows(policy: Policy, rows: int) -> None:
 
 def describe_plan(plan: Plan, *, width: int = 110) -> Iterator[str]:
     """The plan in lines for a person."""
-    for label, text in _paragraphs(plan):
-        yield from textwrap.wrap(text, width, initial_indent=f"{label:<12}", subsequent_indent=" " * 12)
+    crowded = (("warning", warning) for warning in _warn_of_combinations(plan.policy, plan.rows))
+    yield from _wrap(_paragraphs(plan), width)
     yield ""
     yield from _column_table(plan)
     yield ""
-    crowded = (("warning", words) for words in _warn_of_combinations(plan.policy, plan.rows))
-    for label, text in (*_after_masking(plan.policy), *crowded):
+    yield from _wrap((*_after_masking(plan.policy), *crowded), width)
+
+
+def _wrap(paragraphs: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
+    for label, text in paragraphs:
         yield from textwrap.wrap(text, width, initial_indent=f"{label:<12}", subsequent_indent=" " * 12)
 
 
@@ -144,7 +134,7 @@ def _paragraphs(plan: Plan) -> Iterator[tuple[str, str]]:
     if policy.audience is not None:
         yield "audience", describe_audience(policy.audience)
     yield "hash", policy.canonical_hash()
-    yield "source", policy.source.words + _release_words(policy)
+    yield "source", policy.source.describe() + _release_words(policy)
     yield "person", _person_words(policy)
     yield "method", f"{protect.method}: {policy.method.summary}" + (f", k = {protect.k}" if protect.k else "")
     yield from _part_paragraphs(plan)
@@ -186,7 +176,7 @@ def _person_words(policy: Policy) -> str:
     if not isinstance(policy.person, Person):
         return "each row is a person of its own"
     column, unit = policy.person.column, policy.privacy_unit
-    records = count_of(policy.person.records, "record")
+    records = count_of(policy.person.records_per_release, "record")
     limit = f"column {column}, at most {records} of a {unit} in a release"
     if policy.record_count is None:
         return limit
@@ -197,7 +187,7 @@ def _column_table(plan: Plan) -> Iterator[str]:
     width = max([6, *(len(name) for name in plan.policy.columns)])
     do = max(5, *(len(column.do) for column in plan.policy.columns.values()))
     yield f"{'column':<{width}}  {'role':<12}  {'do':<{do}}  what"
-    masks = {part.name: part.words for part in plan.columns}
+    masks = {part.name: part.describe() for part in plan.columns}
     read_too = plan.policy.expected_columns | {column for how in plan.policy.derive.values() for column in how.inputs}
     for name, column in plan.policy.columns.items():
         words = column.describe(masks.get(name, ""), is_read=name in read_too)
@@ -217,10 +207,8 @@ def _column_table(plan: Plan) -> Iterator[str]:
 
 
 def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
-    for place, words in enumerate(describe_tables(policy)):
-        yield "" if place else "tables", words
-    for place, words in enumerate(describe_derivations(policy.derive)):
-        yield "" if place else "derive", words
+    yield from _list_under("tables", describe_tables(policy))
+    yield from _list_under("derive", describe_derivations(policy.derive))
     if policy.expectations:
         yield "suite", POLICY("expect.suite", count=count_of(len(policy.expectations), "expectation"))
         for number, expectation in enumerate(policy.expectations, 1):
@@ -241,22 +229,27 @@ def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
         yield "about", policy.about.describe()
     if policy.assessment is not None:
         yield "assessment", policy.assessment.describe()
-    for words in warn_of_unsaid(policy.audience, policy.about, policy.columns):
-        yield "warning", words
-    for place, words in enumerate(describe_labels(policy.columns)):
-        yield "" if place else "labels", words
+    for warning in warn_of_unsaid(policy.audience, policy.about, policy.columns):
+        yield "warning", warning
+    yield from _list_under("labels", describe_labels(policy.columns))
     embargo = f", not before {policy.publish.not_before:%Y-%m-%d %H:%M} UTC" if policy.publish.not_before else ""
     yield "review", f"{policy.review.reviewers} reviewers, then {' and '.join(policy.publish.formats)}{embargo}"
+
+
+def _list_under(label: str, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Each line, the first one under the label."""
+    for number, line in enumerate(lines):
+        yield "" if number else label, line
 
 
 def _warn_of_combinations(policy: Policy, rows: int | None) -> Iterator[str]:
     """More combinations of kept quasi-identifiers than so many records can fill with groups that stay."""
     below = policy.suppress.groups_below if policy.suppress is not None else 0
-    kept = {name: column for name, column in policy.kept_columns.items() if column.role in RECOGNISED}
-    combinations = math.prod(len(column.values) + len(column.reasons) for column in kept.values())
-    if below and rows is not None and len(kept) > 1 and rows < below * combinations:
+    quasi = {name: column for name, column in policy.kept_columns.items() if column.role in RECOGNISED}
+    combinations = math.prod(len(column.values) + len(column.reasons) for column in quasi.values())
+    if below and rows is not None and len(quasi) > 1 and rows < below * combinations:
         yield (
-            f"{name_some(kept)} have {combinations:,} combinations of declared values: with {rows:,} records a group has "
+            f"{name_some(quasi)} have {combinations:,} combinations of declared values: with {rows:,} records a group has "
             f"{rows / combinations:.2g} on average, and groups below {below} lose cells or records: keep fewer columns, or bands"
         )
 

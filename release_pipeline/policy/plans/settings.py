@@ -1,8 +1,8 @@
 """Other ways to protect the same columns: the policy that a file would be with another method, epsilon, k or swap.
 
-What a setting needs beside `protect` is changed with it and told (`Changed.changes`): synthetic rows have no column that is kept,
-and options that a family of methods does not know are left out. What cannot be said of a policy at all is no setting: `apply`
-raises what a check of such a file would say.
+What a setting needs besides `protect` is changed with it and listed (`Changed.changes`): synthetic rows have no column that is
+kept, and options that a family of methods does not know are left out. What cannot be said of a policy at all is no setting:
+`apply` raises what a check of such a file would say.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _KEPT = (*_UNSAID, "weights", "swap")
 _QUIET = (*_UNSAID, "method", "definition", "delta", "weights", "swap")
 USUAL = ("laplace", "dp-um", "idp-ls", "idp-cbls", "dp-cdf", "dp-table")  # what a policy with noise is tried with
 TIMES = (Decimal("0.25"), Decimal("0.5"), Decimal(1), Decimal(2), Decimal(4))  # of the epsilon of the policy
-SIZES = (3, 10, 30, 100)  # of clusters, beside the policy's own
+SIZES = (3, 10, 30, 100)  # of clusters, besides the policy's own
 USUAL_SCOPE = "column"  # goes without saying
-NEAR = 2  # sizes whose ratio is less tell the same
+NEAR = 2  # sizes with a smaller ratio say the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +53,18 @@ class Setting:
         return str(self.protect["method"])
 
     @property
-    def words(self) -> str:
-        """It in a line, which tells it from the others."""
+    def summary(self) -> str:
+        """The setting in a line, which differs from those of the others."""
         parts = [self.method]
         if self.protect.get("definition") == "zcdp":
             parts.append("by rho")
         parts += [
-            f"{key} {_text(value)}"
+            f"{key} {_flow(value)}"
             for key, value in self.ordered.items()
             if key not in _QUIET and value not in (None, USUAL_SCOPE)
         ]
         if weights := self.protect.get("weights"):
-            parts.append("weights " + ", ".join(f"{name} {_text(weight)}" for name, weight in weights.items()))
+            parts.append("weights " + ", ".join(f"{name} {_flow(weight)}" for name, weight in weights.items()))
         if swap := self.protect.get("swap"):
             parts.append(f"swap k {swap['k']}")
         return ", ".join(parts)
@@ -101,18 +101,18 @@ class Changed:
 
 
 def own_setting(raw: Values) -> Setting:
-    """That of the file itself."""
+    """The setting of the file itself."""
     return Setting(dict(raw["protect"]))
 
 
 def list_settings(raw: Values, policy: Policy, axes: Axes) -> list[Setting]:
     """The policy's own setting first, then all others that the axes make, each once."""
-    own = own_setting(raw)
-    found = {_key(own): own}
+    current = own_setting(raw)
+    settings = {_key(current): current}
     for method in axes.methods or _usual_methods(policy):
-        for setting in _settings_of(method, own, policy, axes):
-            found.setdefault(_key(setting), setting)
-    return list(found.values())
+        for setting in _settings_of(method, current, policy, axes):
+            settings.setdefault(_key(setting), setting)
+    return list(settings.values())
 
 
 def apply(text: str, setting: Setting, *, name: str, read: Read) -> Changed:
@@ -167,8 +167,8 @@ def _change_column(name: str, column: dict[str, Any], setting: Setting, changes:
     elif family != "whole-table" and does == "synthesise":
         column["do"] = "noise" if "domain" in column else "keep"
         changes.append(f"{name}: do: {column['do']} in place of do: synthesise")
-    is_swapped, place = "swap" in setting.protect, (column.get("role"), column["do"])
-    if family != "whole-table" and place in (("confidential", "keep"), ("confidential", "swap")):
+    is_swapped = "swap" in setting.protect
+    if family != "whole-table" and column.get("role") == "confidential" and column["do"] in ("keep", "swap"):
         does, column["do"] = column["do"], "swap" if is_swapped else "keep"
         if does != column["do"]:
             changes.append(f"{name}: do: {column['do']} in place of do: {does}")
@@ -180,70 +180,61 @@ def _change_column(name: str, column: dict[str, Any], setting: Setting, changes:
 
 
 def _usual_methods(policy: Policy) -> list[str]:
-    own = policy.protect.method
-    if policy.method.family in ("vectors", "classes"):  # which need columns of their own
-        return [own]
-    usual = [own, *USUAL, *(["mdav"] if policy.method.family == "mdav" else [])]
-    return list(dict.fromkeys(usual))
+    method = policy.protect.method
+    if policy.method.family in ("vectors", "classes"):  # which need other columns than the rest
+        return [method]
+    return list(dict.fromkeys([method, *USUAL]))
 
 
-def _settings_of(method: str, own: Setting, policy: Policy, axes: Axes) -> Iterator[Setting]:
-    """Those of a method: by the definition, the scope and the other options of the policy, as far as the method has them."""
+def _settings_of(method: str, current: Setting, policy: Policy, axes: Axes) -> Iterator[Setting]:
+    """The settings of a method, with the definition, the scope and the other options of the policy that the method has."""
     spec = find_method(method)
-    base = {key: own.protect[key] for key in _KEPT if key in own.protect and _takes(method, key, own)}
-    if own.protect.get("definition") == "zcdp":
+    base = {key: current.protect[key] for key in _KEPT if key in current.protect and _takes(method, key, current)}
+    if current.protect.get("definition") == "zcdp":
         if "zcdp" not in {claim.definition.key for claim in spec.claims}:
             return
-        base |= {"definition": "zcdp", "delta": own.protect["delta"]}
-    total = own.protect.get("epsilon")
+        base |= {"definition": "zcdp", "delta": current.protect["delta"]}
+    total = current.protect.get("epsilon")
     usual = [Decimal(total) * times for times in TIMES] if total is not None else [Decimal(1)]
     epsilons: Sequence[Decimal | None] = [None] if method == "mdav" else axes.epsilons or usual
-    scope = _scope_of(method, own)
+    scope = _scope_of(method, current)
     for swap, k, epsilon in product(axes.swaps or (None,), _sizes_of(method, policy, axes), epsilons):
         protect: dict[str, Any] = {"method": method, "epsilon": epsilon, "k": k, **base, "scope": scope}
-        if swap is not None and _takes(method, "swap", own):
+        if swap is not None and _takes(method, "swap", current):
             protect["swap"] = {"k": swap, "within": "kept"} if swap else None
         yield Setting({key: value for key, value in protect.items() if value is not None})
 
 
 def _sizes_of(method: str, policy: Policy, axes: Axes) -> Sequence[int | None]:
-    spec = find_method(method)
-    if spec.family in ("whole-table",) or (spec.family == "columns" and spec.sums is None):
+    spec, k = find_method(method), policy.protect.k
+    is_by_value = policy.method.family == "by-value"
+    if spec.family == "whole-table" or (spec.family == "columns" and spec.sums is None):
         return (None,)
     if spec.family == "by-value" and not axes.sizes:
-        mine = policy.protect.k if policy.method.family == "by-value" else 1
-        return (None if mine == 1 else mine,)
-    own = policy.protect.k if policy.protect.k and policy.method.family != "by-value" else None
-    others = [size for size in SIZES if own is None or not own / NEAR < size < own * NEAR]
-    sizes = axes.sizes or sorted([*others, *([own] if own else [])])
-    return [k for k in sizes if k >= spec.least_k]
+        return (k if is_by_value and k != 1 else None,)
+    current = None if is_by_value else k
+    others = [size for size in SIZES if current is None or not current / NEAR < size < current * NEAR]
+    return [size for size in axes.sizes or sorted([*others, *([current] if current else [])]) if size >= spec.least_k]
 
 
-def _scope_of(method: str, own: Setting) -> str | None:
-    """The scope of the policy where the method has it; else its own."""
-    scope = own.protect.get("scope")
-    family = find_method(method).family
-    return scope if scope is not None and family in ("columns", "vectors") and scope in find_method(method).scopes else None
+def _scope_of(method: str, current: Setting) -> str | None:
+    """The scope of the policy where the method has it; else the usual one."""
+    scope, spec = current.protect.get("scope"), find_method(method)
+    return scope if spec.family in ("columns", "vectors") and scope in spec.scopes else None
 
 
-def _takes(method: str, key: str, own: Setting) -> bool:
+def _takes(method: str, key: str, current: Setting) -> bool:
     """Whether an option of the policy goes with another method."""
     model = options_of(method)
     if key not in model.model_fields:
         return False
     if key in ("consistency", "clamp"):
-        return find_method(method).family == find_method(own.method).family and method == own.method
+        return method == current.method
     return find_method(method).family not in option_of(model, key).not_for
 
 
 def _key(setting: Setting) -> tuple[Any, ...]:
-    return tuple(sorted((key, _text(value)) for key, value in setting.protect.items()))
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, Decimal | int) and not isinstance(value, bool):
-        return decimal_text(Decimal(value))
-    return _flow(value)
+    return tuple(sorted((key, _flow(value)) for key, value in setting.protect.items()))
 
 
 def _flow(value: Any) -> str:
@@ -259,7 +250,7 @@ def _flow(value: Any) -> str:
 
 def write_setting(text: str, changed: Changed, *, name: str, read: Read) -> str:
     """The text of the file with the setting in it, comments and the rest as they are. Raises `WrongUsage` where that cannot be
-    done line by line: what to change by hand is told then."""
+    done line by line, with what to change by hand."""
     values = read_yaml(text).value
     result = _replace_entry(text, "protect", changed.setting.block + "\n")
     changed_values = change_values(values, changed.setting, [])
@@ -272,12 +263,12 @@ def write_setting(text: str, changed: Changed, *, name: str, read: Read) -> str:
         line = f"suppress: {_flow(suppress)}\n"
         result = _replace_entry(result, "suppress", line) if "suppress" in values else result + line
     try:
-        is_it = parse_policy(result, name=name, read=read).canonical_hash() == changed.policy.canonical_hash()
+        is_as_meant = parse_policy(result, name=name, read=read).canonical_hash() == changed.policy.canonical_hash()
     except PolicyInvalid:
-        is_it = False
-    if not is_it:
-        told = "; ".join((changed.setting.block, *changed.changes))
-        raise WrongUsage("the file cannot be changed line by line.", where=name, remedy=f"Change it by hand: {told}.")
+        is_as_meant = False
+    if not is_as_meant:
+        changes = "; ".join((changed.setting.block, *changed.changes))
+        raise WrongUsage("the file cannot be changed line by line.", where=name, remedy=f"Change it by hand: {changes}.")
     return result
 
 
@@ -318,7 +309,7 @@ OF_CLASSES = (K_ANONYMITY.key, K_EPSILON.key)  # whose k is a promise
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """What is promised, beside how much: of what `definition` without an epsilon, or with classes of k, the k counts."""
+    """What is promised, apart from how much: of what `definition` without an epsilon, or with classes of k, the k counts."""
 
     definition: str
     scope: str

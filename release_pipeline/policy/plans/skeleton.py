@@ -31,15 +31,15 @@ def draft_about(proposed: Mapping[str, Sequence[str]] | None = None) -> Iterator
     """The lines of an empty `about`: what an officer demands, and as comments what readers look for besides."""
     known = proposed or {}
     yield "about:"
-    for key, (value, words) in _NEEDED.items():
+    for key, (value, purpose) in _NEEDED.items():
         yield from (f"  # {line}" for line in known.get(key, ()))
-        yield f"{f'  {key}: {value}'.rstrip():<24} # {words}"
+        yield f"{f'  {key}: {value}'.rstrip():<24} # {purpose}"
     yield "  # What readers look for besides (`check` warns of what is left out)"
-    for key, (value, words) in _ASKED_FOR.items():
+    for key, (value, purpose) in _ASKED_FOR.items():
         lines = known.get(key, ())
         yield from (f"  # {line}" for line in lines)
         if not lines:
-            yield f"  # {f'{key}: {value}'.rstrip():<42} # {words}"
+            yield f"  # {f'{key}: {value}'.rstrip():<42} # {purpose}"
 
 
 def draft_unsaid(policy: Policy) -> Iterator[str]:

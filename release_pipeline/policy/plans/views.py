@@ -6,16 +6,15 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, cast
 
 from release_pipeline.mechanisms.accounting.budget import format_nano
-from release_pipeline.policy.documents import OPTIONAL, Delta, Exactly, Hash, to_json
+from release_pipeline.policy.documents import OPTIONAL, Delta, Exactly, Hash
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import Plan
 from release_pipeline.policy.file.about import find_unsaid
 from release_pipeline.policy.file.sections import PrivacyUnit
 from release_pipeline.policy.file.tables import Tabulation
-from release_pipeline.policy.file.words import step_of, step_text
 from release_pipeline.policy.plans.loss import depends_on_records, release_loss
 from release_pipeline.policy.plans.plan import describe_claim, not_covered_words
-from release_pipeline.policy.values.formats import decimal_text
+from release_pipeline.policy.values.formats import decimal_text, exact_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ class ColumnView:
 
 @dataclass(frozen=True, slots=True)
 class LevelView:
-    """A level of a table beside the rows."""
+    """A level of a table next to the rows."""
 
     level: Annotated[int, "its number: 0 has the values themselves, or what is declared of them there"]
     cells: Annotated[int, "how many cells it has: every combination of declared labels"]
@@ -49,7 +48,7 @@ class LevelView:
 
 @dataclass(frozen=True, slots=True)
 class TableView:
-    """A table that is released beside the rows."""
+    """A table that is released next to the rows."""
 
     name: Annotated[str, "its name, and that of its file"]
     by: Annotated[tuple[str, ...], "the columns whose labels make its cells"]
@@ -117,7 +116,7 @@ class PlanView:
         tuple[str, ...] | None, "what it must say of its data and columns before an officer can approve it, a sentence each"
     ] = field(default=None, metadata=OPTIONAL)
     columns: Annotated[tuple[ColumnView, ...], "the masked columns"]
-    tables: Annotated[tuple[TableView, ...] | None, "tables beside the rows; `epsilon` has what they may lose"] = field(
+    tables: Annotated[tuple[TableView, ...] | None, "tables next to the rows; `epsilon` has what they may lose"] = field(
         default=None, metadata=OPTIONAL
     )
     kept: Annotated[tuple[str, ...], "the columns that are released as they are"]
@@ -170,25 +169,20 @@ def view_plan(plan: Plan) -> PlanView:
 
 
 def _view_table(tabulation: Tabulation) -> TableView:
-    table, step = tabulation.table, step_of(tabulation)
+    table, step = tabulation.table, float(tabulation.step)
     return TableView(
         name=tabulation.name,
         by=table.columns,
         sum=table.sum,
         epsilon=None if table.epsilon is None else str(table.epsilon),
         rho=None if table.rho is None else str(table.rho),
-        step=step_text(tabulation),
+        step=exact_text(tabulation.step),
         weight=table.weight,
         levels=tuple(
             LevelView(number, cells, noise.name, noise.magnitude * step)
             for number, cells, noise in zip(tabulation.levels, tabulation.shape.cells, tabulation.noise, strict=True)
         ),
     )
-
-
-def plan_to_json(plan: Plan) -> dict[str, Any]:
-    """The plan as a script reads it."""
-    return to_json(view_plan(plan))
 
 
 def _view_bound(plan: Plan, scope: str) -> BoundView:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
 from release_pipeline.mechanisms.basis.figures import join_last
-from release_pipeline.policy.file.about import check_audience
+from release_pipeline.policy.file.about import Everybody, name_readers
 from release_pipeline.policy.file.options import AnyOptions, KEpsilonOptions
 from release_pipeline.policy.file.parts import Parts
 from release_pipeline.policy.file.sections import ColumnSketch, Person, Suppress
@@ -15,17 +15,37 @@ from release_pipeline.policy.kinds.base import RECOGNISED
 from release_pipeline.policy.values.formats import ask_for_near, decimal_text
 from release_pipeline.policy.values.text import Path, Problem
 
+MOST_EPSILON = Decimal(10)  # of a claim for the whole table: one that is larger says little
+MOST_LINKED = Decimal("0.1")  # of the rows, for everybody: the paper of (k,epsilon)-anonymity calls more excessively risky
+
 
 def check_readers(parts: Parts) -> Iterator[Problem]:
-    """What the readers of a release ask of its claim and its limit on linkage."""
-    if parts.audience is None or parts.protect is None or not parts.complete:
+    """What a release for everybody needs: synthetic rows under one claim, a limit on linkage, swapping, or a reason."""
+    audience, protect = parts.audience, parts.protect
+    if audience is None or protect is None or not parts.complete or name_readers(audience) != "public":
         return
-    epsilon = getattr(parts.protect, "epsilon", None)
-    table_epsilon = Decimal(epsilon.nano).scaleb(-9) if parts.protect.is_synthetic and epsilon is not None else None
-    linkage = parts.gates.linkage if parts.gates is not None and not parts.protect.is_synthetic else None
-    swapped = parts.protect.swapped
-    swap_k = None if swapped is None else swapped.k
-    yield from check_audience(parts.audience, table_epsilon=table_epsilon, linkage=linkage, swap_k=swap_k)
+    epsilon, swap = getattr(protect, "epsilon", None), protect.swapped
+    linkage = parts.gates.linkage if parts.gates is not None and not protect.is_synthetic else None
+    is_claimed = protect.is_synthetic and epsilon is not None and Decimal(epsilon.nano).scaleb(-9) <= MOST_EPSILON
+    is_swapped = swap is not None and Decimal(1) / swap.k <= MOST_LINKED
+    is_enough = is_claimed or is_swapped or (linkage is not None and linkage <= MOST_LINKED)
+    if not is_enough and not isinstance(audience, Everybody):
+        limit = "nothing limits how many rows can be linked"
+        if linkage is not None:
+            limit = f"linkage may be {(100 * linkage).normalize():f}%"
+        what = (
+            "everybody may read this release, its rows are not synthetic under one claim of epsilon 10 or less, "
+            f"and {limit}; 10% is the most."
+        )
+        remedy = (
+            "Add gates: {linkage: 10%} or swap: {k: 10, within: kept}, or use dp-table with epsilon 10 or less; "
+            "or name licensed readers with their terms (audience: {licensed: TERMS}); "
+            "or give a reason that the card shows (audience: {public: REASON})."
+        )
+        yield ("audience",), what, remedy
+    elif is_enough and isinstance(audience, Everybody):
+        what = "this release needs no reason: its claim, its gate or its swapping is enough."
+        yield ("audience", "public"), what, "Say audience: public."
 
 
 def check_gates(parts: Parts) -> Iterator[Problem]:
@@ -48,9 +68,8 @@ def check_gates(parts: Parts) -> Iterator[Problem]:
     if isinstance(parts.gates.clamped_at_most, dict):
         for name in parts.gates.clamped_at_most:
             if parts.complete and name not in clamping:
-                otherwise = "Remove it."
-                remedy = otherwise if name in parts.names else ask_for_near(name, clamping, otherwise)
-                yield ("gates", "clamped_at_most", name), f"'{name}' is not a column with outside: clamp.", remedy
+                what = f"'{name}' is not a column with outside: clamp."
+                yield ("gates", "clamped_at_most", name), what, _propose(parts, name, clamping)
     elif parts.gates.clamped_at_most is not None and parts.complete and not clamping:
         yield ("gates", "clamped_at_most"), "no column has outside: clamp.", "Remove it."
     for name in parts.gates.atom_share:
@@ -66,30 +85,19 @@ def check_gates(parts: Parts) -> Iterator[Problem]:
         elif limits and len(swapped) == len(groups):
             what = "every column of audit.groups is swapped, and entries that change places make no groups to limit."
             yield ("gates", gate), what, f"Add a kept column to audit.groups, or remove {gate}."
-    of_all = [("group_mean", parts.gates.group_mean)]
-    if not isinstance(parts.protect, KEpsilonOptions):  # whose errors follow from classes of all parts
-        of_all.append(("group_error", parts.gates.group_error))
-    for gate, limits in of_all:
-        if limits and parts.count > 1:
+        is_of_classes = gate == "group_error" and isinstance(parts.protect, KEpsilonOptions)  # of all parts
+        if limits and parts.count > 1 and not is_of_classes:
             what = "it is expected of all records together, and they are masked in random parts."
             yield ("gates", gate), what, "Use expected_error or ks."
     for name in parts.gates.relative_error:
         if name in parts.noise and parts.noise[name].dated is not None:
             what = f"'{name}' is a column of dates, of which no error is a share."
             yield ("gates", "relative_error", name), what, "Limit the expected_error of another column, or remove it."
-    for gate, limits in (
-        ("expected_error", parts.gates.expected_error),
-        ("relative_error", parts.gates.relative_error),
-        ("atom_share", parts.gates.atom_share),
-        ("ks", parts.gates.ks),
-        ("group_mean", parts.gates.group_mean),
-        ("group_error", parts.gates.group_error),
-    ):
-        for name in limits:
+    for gate in ("expected_error", "relative_error", "atom_share", "ks", "group_mean", "group_error"):
+        for name in getattr(parts.gates, gate):
             if parts.complete and name not in parts.noise:
-                otherwise = "Remove it."
-                remedy = otherwise if name in parts.names else ask_for_near(name, parts.noise, otherwise)
-                yield ("gates", gate, name), f"'{name}' is not a column with do: noise.", remedy
+                what = f"'{name}' is not a column with do: noise."
+                yield ("gates", gate, name), what, _propose(parts, name, parts.noise)
 
 
 def check_group_gates(parts: Parts) -> Iterator[Problem]:
@@ -117,27 +125,34 @@ def check_group_gates(parts: Parts) -> Iterator[Problem]:
 
 def check_audit(parts: Parts) -> Iterator[Problem]:
     """What a model is to predict must be released, and be a number or an entry as the column is; groups are of entries."""
-    for place, name in enumerate(parts.audit.groups if parts.audit is not None and parts.complete else ()):
+    if parts.audit is None or not parts.complete:
+        return
+    for number, name in enumerate(parts.audit.groups):
         if name not in parts.listed and name not in parts.generalised:
-            remedy = "Remove it." if name in parts.names else ask_for_near(name, parts.listed | parts.generalised, "Remove it.")
-            yield ("audit", "groups", str(place)), f"'{name}' is not a column with do: keep or generalise.", remedy
-    for name, target in parts.audit.predict.items() if parts.audit is not None and parts.complete else ():
-        place = ("audit", "predict", name)
+            what = f"'{name}' is not a column with do: keep or generalise."
+            yield ("audit", "groups", str(number)), what, _propose(parts, name, parts.listed | parts.generalised)
+    for name, target in parts.audit.predict.items():
+        here = ("audit", "predict", name)
         if name in parts.noise:
             low, high = parts.noise[name].domain
             if target.above is None:
                 of, say = ("numbers", "NUMBER") if parts.noise[name].dated is None else ("dates", "DATE")
-                yield (*place, "equals"), f"'{name}' is a column of {of}.", f"Say above: {say}."
+                yield (*here, "equals"), f"'{name}' is a column of {of}.", f"Say above: {say}."
             elif not low <= target.above < high:
-                yield (*place, "above"), "it is outside the column's domain, so that nothing would be left to tell.", "Change it."
+                yield (*here, "above"), "it is outside the column's domain, so that nothing would be left to tell.", "Change it."
         elif name in parts.listed:
             if target.equals is None:
-                yield (*place, "above"), f"'{name}' is a column of entries.", "Say equals: ENTRY."
+                yield (*here, "above"), f"'{name}' is a column of entries.", "Say equals: ENTRY."
             elif str(target.equals) not in {str(value) for value in parts.listed[name].values}:
-                yield (*place, "equals"), "it is none of the column's declared values.", "Name one of them."
+                yield (*here, "equals"), "it is none of the column's declared values.", "Name one of them."
         else:
-            remedy = "Remove it." if name in parts.names else ask_for_near(name, parts.kept | parts.noise, "Remove it.")
-            yield place, f"'{name}' is not a released column with do: noise or keep.", remedy
+            what = f"'{name}' is not a released column with do: noise or keep."
+            yield here, what, _propose(parts, name, parts.kept | parts.noise)
+
+
+def _propose(parts: Parts, name: str, fitting: Iterable[str]) -> str:
+    """What to do about a name that does not fit: to remove it, or another name if it is none of the policy's columns."""
+    return "Remove it." if name in parts.names else ask_for_near(name, fitting, "Remove it.")
 
 
 # What swapping asks of the rest of a policy: blocks of k people or more, all with the same kept
@@ -159,7 +174,7 @@ def check_swap(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
     if protect.partitions is not None:
         what = "blocks are made of all records together, and random parts are masked each on its own."
         yield ("protect", "swap"), what, "Remove partitions, or swap."
-    records = parts.person.records if isinstance(parts.person, Person) else 1
+    records = parts.person.records_per_release if isinstance(parts.person, Person) else 1
     least = swap.k * records
     if parts.gates is not None and parts.gates.min_rows is not None and parts.gates.min_rows < least:
         what = f"min_rows is below {least}, the records of one block in which values are swapped."
@@ -187,45 +202,48 @@ def check_sketch(parts: Parts) -> Iterator[Problem]:
     if sketch is None or not parts.complete:
         return
     numbers, listed = pick(parts.columns, NoiseColumn), pick(parts.columns, ListedColumn)
-    for name, said in sketch.columns.items():
+    for name, sketched in sketch.columns.items():
         here: Path = ("shape", "columns", name)
         if name in numbers:
-            yield from _check_number(here, said, numbers[name])
+            yield from _check_number(here, sketched, numbers[name])
         elif name in listed:
-            yield from _check_listed(here, said, listed[name])
+            yield from _check_listed(here, sketched, listed[name])
         else:
             known = {**numbers, **listed}
             otherwise = "Leave it out: it is not released as numbers or listed values."
             yield here, f"'{name}' is no column that a table is made up of.", ask_for_near(name, known, otherwise)
 
 
-def _check_number(here: Path, said: ColumnSketch, column: NoiseColumn) -> Iterator[Problem]:
-    if said.shares:
+def _check_number(here: Path, sketched: ColumnSketch, column: NoiseColumn) -> Iterator[Problem]:
+    if sketched.shares:
         yield (*here, "shares"), "shares are of listed values.", "Say at, for single numbers."
-    if column.dated is not None and (said.quantiles or said.at):
+    if column.dated is not None and (sketched.quantiles or sketched.at):
         yield here, "of dates no quantiles are sketched: they are even over the domain.", "Leave it out."
         return
     low, high = column.domain
-    for key, values in (("quantiles", said.quantiles.values()), ("at", said.at)):
+    for key, values in (("quantiles", sketched.quantiles.values()), ("at", sketched.at)):
         if outside := [value for value in values if not low <= value <= high]:
-            told = decimal_text(outside[0])
-            yield (*here, key), f"{told} is outside the domain.", "Records there are moved to its ends: say what is left of them."
-    for reason in said.missing:
+            yield (
+                (*here, key),
+                f"{decimal_text(outside[0])} is outside the domain.",
+                "Records there are moved to its ends: say what is left of them.",
+            )
+    for reason in sketched.missing:
         if reason not in column.reasons:
             known = ", ".join(column.reasons) or "none"
             yield (*here, "missing"), f"'{reason}' is no reason of this column.", f"There are: {known}."
-    if sum([*said.at.values(), *said.missing.values()], Decimal(0)) > _ALL:
+    if sum([*sketched.at.values(), *sketched.missing.values()], Decimal(0)) > _ALL:
         yield here, "these are more than all records.", "Shares of at and missing add up to 100% at the most."
 
 
-def _check_listed(here: Path, said: ColumnSketch, column: ListedColumn) -> Iterator[Problem]:
+def _check_listed(here: Path, sketched: ColumnSketch, column: ListedColumn) -> Iterator[Problem]:
     for key in ("quantiles", "at", "missing"):
-        if getattr(said, key):
+        if getattr(sketched, key):
             yield (*here, key), f"{key} is for numbers.", "Say shares, of the listed values."
     known = [*map(str, column.values), *column.reasons]
-    for value in said.shares:
+    for value in sketched.shares:
         if value not in known:
             yield (*here, "shares"), f"'{value}' is not among its values.", ask_for_near(value, known, "Name one of them.")
-    total = sum(said.shares.values(), Decimal(0))
-    if total > _ALL + _SOME or (total < _ALL - _SOME and not set(known) - said.shares.keys()):
+    total = sum(sketched.shares.values(), Decimal(0))
+    if total > _ALL + _SOME or (total < _ALL - _SOME and not set(known) - sketched.shares.keys()):
         yield (*here, "shares"), f"these add up to {decimal_text(total * 100)}%.", "They are of all records: 100%."

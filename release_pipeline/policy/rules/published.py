@@ -98,7 +98,7 @@ def _check_table(parts: Parts, name: str, table: Table) -> Iterator[Problem]:
             yield (*here, "by"), what, "Remove the table."
     except ReleasePipelineError as error:
         yield here, error.what, error.remedy
-    values = {value for axis in axes for value in axis.values}  # `check_formulas` tells of those
+    values = {value for axis in axes for value in axis.values}  # `check_formulas` reports those
     for text in (label for axis in axes for level in axis.labels for label in level if label not in values):
         if is_formula(text):
             what = f"a spreadsheet takes the group '{text}' for a formula when it opens the table."
@@ -112,15 +112,15 @@ def _levels(axes: list[Axis]) -> range:
 
 def _check_columns(parts: Parts, here: Path, table: Table) -> Iterator[Problem]:
     """Columns whose values are declared, kept or in no row; groups of all of them."""
-    for place, part in enumerate(table.by):
+    for number, part in enumerate(table.by):
         column = name_of(part)
-        at = (*here, "by", place) if isinstance(part, str) else (*here, "by", place, "column")
+        at = (*here, "by", number) if isinstance(part, str) else (*here, "by", number, "column")
         if column in OURS:
             yield at, f"a table has a column '{column}' of its own.", "Rename it in the source."
         if (fault := _find_unfit(parts, column)) is not None:
             yield at, *fault
         elif isinstance(part, Grouping) and column in parts.counted:
-            yield from _check_groups((*here, "by", place), part, {str(value) for value in parts.counted[column].values})
+            yield from _check_groups((*here, "by", number), part, {str(value) for value in parts.counted[column].values})
 
 
 def _find_unfit(parts: Parts, column: str) -> tuple[str, str] | None:
@@ -168,7 +168,7 @@ def _check_sum(parts: Parts, here: Path, table: Table) -> Iterator[Problem]:
 
 
 def _check_having(parts: Parts, here: Path, table: Table) -> Iterator[Problem]:
-    """Who has a value is told of a masked column where some may have none."""
+    """`having` names a masked column in which some records may have no value."""
     name = table.having
     if name is None or (name in parts.names and name not in parts.columns):
         return
@@ -214,7 +214,7 @@ _STRING_TYPE = re.compile(r"str[0-9]+")
 
 
 def check_published(parts: Parts) -> Iterator[Problem]:
-    """Of each of these formats what it cannot hold; and that an open one is beside it."""
+    """What each of these formats cannot hold; and that an open format is there too."""
     wanted = parts.publish.formats if parts.publish is not None else ()
     forms: list[SurveyFormat] = [form for form in SURVEY_FORMATS if form in wanted]
     if forms and not {"parquet", "csv"} & set(wanted):
@@ -227,13 +227,9 @@ def check_published(parts: Parts) -> Iterator[Problem]:
         yield from _check_names([column.name for column in columns], form)
         for column in columns:
             if (source := parts.columns.get(column.name)) is not None:
-                cells = _texts_of(source)
-                for what, remedy in _check_column(column, source, cells, form):
-                    yield _place(column.name, what), f"{_PROGRAM[form]} cannot hold it: {what}", remedy
-
-
-def _place(name: str, what: str) -> Path:
-    return ("columns", name, "labels") if what.startswith("the label of") else ("columns", name)
+                for what, remedy in _check_column(column, source, form):
+                    path = ("columns", column.name, *(["labels"] if what.startswith("the label of") else []))
+                    yield path, f"{_PROGRAM[form]} cannot hold it: {what}", remedy
 
 
 def _check_names(names: list[str], form: SurveyFormat) -> Iterator[Problem]:
@@ -256,12 +252,7 @@ def _check_names(names: list[str], form: SurveyFormat) -> Iterator[Problem]:
             yield ("publish", "formats"), what, f"Rename it in the source, or release no {form}."
 
 
-def _texts_of(source: AnyColumn) -> set[str]:
-    """The texts that a column may have, as they are declared."""
-    return set(source.declared_texts) if isinstance(source, ListedColumn | GeneraliseColumn) else set()
-
-
-def _check_column(column: FileColumn, source: AnyColumn, cells: set[str], form: SurveyFormat) -> Iterator[tuple[str, str]]:
+def _check_column(column: FileColumn, source: AnyColumn, form: SurveyFormat) -> Iterator[tuple[str, str]]:
     """What is wrong and what to do, of one column."""
     without = f"Release no {form}, or"
     if form == "dta" and len(column.label) > 80:
@@ -281,13 +272,12 @@ def _check_column(column: FileColumn, source: AnyColumn, cells: set[str], form: 
         )
     if "" in column.reasons.values():
         yield "it has more reasons for no value than there are letters, 26.", f"{without} give several codes one reason."
-    yield from _check_values(column, source, cells, form, without)
+    yield from _check_values(column, source, form, without)
 
 
-def _check_values(
-    column: FileColumn, source: AnyColumn, cells: set[str], form: SurveyFormat, without: str
-) -> Iterator[tuple[str, str]]:
+def _check_values(column: FileColumn, source: AnyColumn, form: SurveyFormat, without: str) -> Iterator[tuple[str, str]]:
     if column.kind == "text":
+        cells = source.declared_texts if isinstance(source, ListedColumn | GeneraliseColumn) else ()
         if any(len(cell.encode()) > _LONGEST_TEXT for cell in cells):
             yield f"a value has more than {_LONGEST_TEXT:,} bytes.", f"{without} shorten it in the source."
         if any("\0" in cell or cell != cell.rstrip(" ") for cell in cells):

@@ -1,6 +1,6 @@
-"""What several parts of a policy must agree on. Each rule runs as soon as the parts that it needs are valid, so that one
-broken part does not hide what is wrong elsewhere. What is special to a family of methods is in `families`, and what is about
-gates and the audit in `gate_rules`."""
+"""What several parts of a policy must agree on. Each rule runs as soon as the parts that it needs are valid, so that one broken
+part does not hide what is wrong elsewhere. What is special to a family of methods is in `families`; gates, derived columns and
+tables have files next to this one."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def _names(parts: Parts) -> Iterator[Problem]:
 def _reasons(parts: Parts) -> Iterator[Problem]:
     """Published columns say in another one why they have no value."""
     for name, column in parts.columns.items():
-        if isinstance(column, CodedColumn) and column.reasons and reason_column(name) in (*parts.names, *parts.drop):
+        if column.has_reason_column and reason_column(name) in (*parts.names, *parts.drop):
             what = f"why '{name}' has no value is published as '{reason_column(name)}', and there is a column of that name."
             yield ("columns", name), what, "Rename that column in the source."
 
@@ -254,7 +254,7 @@ def _person(parts: Parts) -> Iterator[Problem]:
             "Set its role, with do: drop.",
         )
     protect = parts.protect
-    if protect is None or parts.person.records == 1 or claim_of(protect).definition.covers_groups:
+    if protect is None or parts.person.records_per_release == 1 or claim_of(protect).definition.covers_groups:
         return
     name, why = find_family(protect).describe_protected(protect)
     yield (

@@ -60,8 +60,7 @@ def say_unit(unit: str) -> str:
 
 def say_reason(reason: str) -> str:
     """The records without a value for a reason, on pages; in files of counts: `cell_of_reason`."""
-    known = {"blank": POLICY("reason.blank")}
-    return POLICY("reason.cell", reason=known.get(reason, reason))
+    return POLICY("reason.cell", reason=POLICY("reason.blank") if reason == "blank" else reason)
 
 
 def name_reasons(reasons: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import MAXYEAR, UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.mechanisms.basis.dates import Clock
@@ -24,7 +24,6 @@ PATTERN: dict[str, str] = {
     "quarter": r"[0-9]{4}-Q[1-4]",
     "year": r"[0-9]{4}",
 }
-KINDS: tuple[str, ...] = get_args(Every)
 
 
 def name_period(every: Every, moment: datetime) -> str:

@@ -1,7 +1,6 @@
 """The single values of a policy file, how its options are declared, and when a timetable fires.
 
-How the parts of a policy are declared: what there is to know of an option stands in its annotation, and one rule says which
-options the canonical form leaves out.
+What there is to know of an option is in its annotation, and one rule says which options the canonical form leaves out.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from release_pipeline.policy.values.formats import decimal_text
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Option:
-    """What there is to know of an option beside its type, its default and its docstring.
+    """What there is to know of an option besides its type, its default and its docstring.
 
     `hint`: what a message says where the option is missing or empty; `allowed`: what may stand there, where a list of words does
     not say it all. `not_for`: why it is refused with the methods of a family,
@@ -177,12 +176,12 @@ class Cron:
 
     @classmethod
     def parse(cls, text: str) -> Cron:
-        """The timetable of `text`, which fires again and again. Raises `ValueError` in words for a steward."""
+        """The timetable of `text`, which fires again and again. Raises `ValueError` with a sentence for a steward."""
         parts = text.lower().split()
         if len(parts) != len(_FIELDS):
-            names = ", ".join(one.name for one in _FIELDS)
+            names = ", ".join(field.name for field in _FIELDS)
             raise ValueError(f"a timetable has five fields ({names}) and this has {len(parts)}, {EXAMPLE}")
-        minutes, hours, days, months, sundays_twice = (one.read(part) for one, part in zip(_FIELDS, parts, strict=True))
+        minutes, hours, days, months, sundays_twice = (field.read(part) for field, part in zip(_FIELDS, parts, strict=True))
         weekdays = frozenset(day % 7 for day in sundays_twice)
         either_day = _is_restricted(parts[2], len(days) == 31, parts[4]) and _is_restricted(
             parts[4], len(weekdays) == 7, parts[2]
@@ -195,7 +194,9 @@ class Cron:
 
     def next_after(self, moment: datetime) -> datetime:
         """The first firing later than `moment`, in UTC. Raises `ValueError` for a moment without a time zone."""
-        now = _in_utc(moment)
+        if moment.utcoffset() is None:
+            raise ValueError("a moment needs its time zone")
+        now = moment.astimezone(UTC)
         if self._fires_on(now.date()):
             for hour in self.hours:
                 for minute in self.minutes:
@@ -226,12 +227,6 @@ def _is_restricted(text: str, is_full: bool, other: str) -> bool:
     return "*" not in text.split(",") and not (is_full and "*" in other)
 
 
-def _in_utc(moment: datetime) -> datetime:
-    if moment.utcoffset() is None:
-        raise ValueError("a moment needs its time zone")
-    return moment.astimezone(UTC)
-
-
 def _at(day: date, hour: int, minute: int) -> datetime:
     return datetime(day.year, day.month, day.day, hour, minute, tzinfo=UTC)
 
@@ -240,7 +235,7 @@ def _at(day: date, hour: int, minute: int) -> datetime:
 # in words.
 
 
-OURS = "release_pipeline"  # how columns of our own begin, beside those of the source
+OURS = "release_pipeline"  # how the names of our columns begin, which are no columns of the source
 LONGEST_REASON = 60
 CANONICAL: dict[str, bool] = {"canonical": True}  # the context in which values are read as the canonical form writes them
 
@@ -350,11 +345,6 @@ def _category(value: Any) -> int | str:
     return value
 
 
-def _code(value: Any) -> str:
-    value = _category(value)
-    return str(value)
-
-
 def _cron(value: Any) -> Cron:
     if isinstance(value, Cron):
         return value
@@ -410,7 +400,7 @@ Name = Annotated[StrictStr, Field(min_length=1, max_length=200), AfterValidator(
 ReleaseName = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
 ReleaseList = Annotated[tuple[ReleaseName, ...], Field(min_length=1), AfterValidator(unique)]
 Category = Annotated[int | str, BeforeValidator(_category)]
-Code = Annotated[str, BeforeValidator(_code)]
+Code = Annotated[str, BeforeValidator(lambda value: str(_category(value)))]
 Reason = Annotated[StrictStr, Field(min_length=1, max_length=LONGEST_REASON)]
 YesNo = Annotated[Literal["yes", "no"], BeforeValidator(_yes_no)]
 Timetable = Annotated[Cron, BeforeValidator(_cron), PlainSerializer(lambda cron: cron.text)]

@@ -91,7 +91,7 @@ class _TooMuch(Exception):
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML's own, which stops at the level that is one too many (what a level costs grows with how deep it is), and tells of
+    """PyYAML's own, which stops at the level that is one too many (what a level costs grows with how deep it is), and reports
     anchors in place of following them."""
 
     def __init__(self, text: str, document: Document) -> None:
@@ -159,14 +159,14 @@ def _build(node: yaml.Node, path: Path, document: Document) -> Any:
             continue
         name = unicodedata.normalize("NFC", str(key.value))
         here = (*path, name)
-        place = Place(key.start_mark.line + 1, key.start_mark.column + 1)
+        start = Place(key.start_mark.line + 1, key.start_mark.column + 1)
         if name in result:
             first = document.places[here].line
-            twice = (*path, f"{name} (line {place.line})")
-            document.places[twice] = place
+            twice = (*path, f"{name} (line {start.line})")
+            document.places[twice] = start
             document.problems.append((twice, f"'{name}' stands here a second time (first in line {first}).", "Remove one."))
             continue
-        document.places[here] = place
+        document.places[here] = start
         result[name] = _build(item, here, document)
     return result
 
@@ -196,11 +196,6 @@ KEYS = ("file", "column")
 MOST_ENTRIES = 50_000
 
 
-def names_list(value: Any) -> bool:
-    """Whether a file is meant in the place of a list."""
-    return isinstance(value, dict) and "file" in value
-
-
 def read_named(spec: Mapping[str, Any], read: Callable[[str], str]) -> list[str]:
     """The entries of the file that is named. Raises `ReleasePipelineError` with what is wrong, and at which key."""
     unknown = [key for key in spec if key not in KEYS]
@@ -225,8 +220,8 @@ def read_list(text: str, column: Any = None) -> list[str]:
         raise InvalidArgument("this is not readable as CSV.") from None
     if not rows:
         raise InvalidArgument("the file is empty.")
-    place = _find_column([name.strip() for name in rows[0]], column)
-    entries = [row[place].strip() if place < len(row) else "" for row in rows[1:]]
+    index = _find_column([name.strip() for name in rows[0]], column)
+    entries = [row[index].strip() if index < len(row) else "" for row in rows[1:]]
     if not entries:
         raise InvalidArgument("the file lists nothing: its first line names the columns.", remedy="Add one, like 'town'.")
     if len(entries) > MOST_ENTRIES:

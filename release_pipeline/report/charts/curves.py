@@ -30,7 +30,7 @@ def draw_curves(column: NoiseColumnView) -> Picture:
         y = _height(share / 100)
         shapes += [Line("grid", LEFT, y, RIGHT, y), Text(LEFT - 5, y + 4, format_share(share / 100), "axis", "end")]
     lines = {
-        kind: [(axis.place(value), _height(share)) for value, share in points]
+        kind: [(axis.locate(value), _height(share)) for value, share in points]
         for kind, points in (("original", original), ("released", released))
         if points
     }

@@ -18,15 +18,16 @@ from release_pipeline.analyst.means import Interval
 from release_pipeline.analyst.release import Release
 from release_pipeline.errors import InvalidArgument, InvalidType, WrongUsage
 from release_pipeline.mechanisms import Grid
-from release_pipeline.mechanisms.basis.grid import IntArray
-from release_pipeline.mechanisms.noise import discrete_gaussian, discrete_laplace, noise_stream
+from release_pipeline.mechanisms.by_value.noise_laws import GaussianNoise, LaplaceNoise, Noise
+from release_pipeline.mechanisms.noise import noise_stream
+from release_pipeline.mechanisms.whole_table.design import SummedNoise
 from tests.unit.analyst.cards import make_facts, noise
 
 SECRET = bytes(range(32))
 GRID = Grid.declare((-10, 90), "0.5")
 EDGES = np.array([0, 1, 10, 20, 21, 40, 80, 120, 160, 201])
 TRUE = np.sort(np.random.default_rng(1).gamma(2, 20, 1000).round().astype(np.int64).clip(0, 200))
-LAWS = {"Laplace": 7, "Gaussian": Fraction(81, 2)}
+LAWS: dict[str, Noise] = {"Laplace": LaplaceNoise(7), "Gaussian": GaussianNoise(Fraction(81, 2))}
 ASKED: dict[str, tuple[Callable[[Counts], Interval], float]] = {
     "an exact share": (lambda counts: counts.share(-10, 29.5, 0.9), float((TRUE < 80).mean())),
     "a share that cuts cells": (lambda counts: counts.share(-3, 15, 0.9), float(((TRUE >= 14) & (TRUE <= 50)).mean())),
@@ -38,14 +39,10 @@ ASKED: dict[str, tuple[Callable[[Counts], Interval], float]] = {
 def counts_of(law: str, number: int = 0, noisy: bool = True) -> Counts:
     """The cells of `TRUE`, with noise."""
     true = np.diff(np.searchsorted(TRUE, EDGES))
-    stream = noise_stream(SECRET, law, number)
-    laplace, gaussian = (7, None) if law == "Laplace" else (None, Fraction(81, 2))
-    draws: IntArray = np.zeros(len(true), dtype=np.int64)
-    if noisy and laplace:
-        draws = discrete_laplace(np.full(len(true), laplace), stream)
-    elif noisy and gaussian:
-        draws = discrete_gaussian(gaussian, len(true), stream)
-    return Counts(GRID, len(TRUE), EDGES[:-1], EDGES[1:] - 1, true + draws, laplace, gaussian)
+    noise_of_counts = LAWS[law]
+    if noisy:
+        true = true + noise_of_counts.draw(len(true), noise_stream(SECRET, law, number))
+    return Counts(GRID, len(TRUE), EDGES[:-1], EDGES[1:] - 1, true, SummedNoise(noise_of_counts))
 
 
 @pytest.mark.statistical
@@ -124,9 +121,9 @@ def test_counts_are_read_back(tmp_path: Path) -> None:
     (tmp_path / COUNTS).write_text(f"column,stage,first,last,count,noise\n{CELLS}")
     found = read_counts(tmp_path, facts_of())["income"]
     assert (found.first.tolist(), found.last.tolist(), found.count.tolist()) == ([0, 10], [9, 100], [30, 72])
-    assert (found.laplace, found.gaussian, found.records) == (2, None, 100)
+    assert (found.noise, found.records) == (SummedNoise(LaplaceNoise(2)), 100)
     (tmp_path / COUNTS).write_text(f"column,stage,first,last,count,noise\n{CELLS.replace('Laplace 2', 'Gaussian 9/4')}")
-    assert read_counts(tmp_path, facts_of())["income"].gaussian == Fraction(9, 4)
+    assert read_counts(tmp_path, facts_of())["income"].noise == SummedNoise(GaussianNoise(Fraction(9, 4)))
     assert read_counts(tmp_path, facts_of("dp-um")) == {}
     (tmp_path / COUNTS).write_text("part,column,stage,first,last,count,noise\n1,income,1,0,100,5,Laplace 2\n")
     assert read_counts(tmp_path, facts_of(in_parts=True)) == {}

@@ -25,6 +25,8 @@ from release_pipeline.analyst.rerun import (
 )
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.mechanisms import Epsilon
+from release_pipeline.mechanisms.by_value.noise_laws import LaplaceNoise
+from release_pipeline.mechanisms.whole_table.design import SummedNoise
 from tests.unit.analyst.cards import make_facts
 
 pytestmark = pytest.mark.slow  # each run takes about as long as a release
@@ -122,13 +124,14 @@ def test_a_release_whose_design_nobody_outside_can_tell_is_declined(release: Rel
     with pytest.raises(NoHonestAnswer, match="counts are missing"):
         run(release, counts={})
     for changed in (
-        {"counts": {**counts, "wage": dataclasses.replace(counts["wage"], laplace=99)}},
+        {"counts": {**counts, "wage": dataclasses.replace(counts["wage"], noise=SummedNoise(LaplaceNoise(99)))}},
         {"facts": dataclasses.replace(facts, total=Epsilon.of(1))},
         {"facts": dataclasses.replace(facts, total=Epsilon.of("0.000000001"))},
         {"pairs": {}},
         {
             "pairs": {
-                pair: dataclasses.replace(own, law=dataclasses.replace(own.law, laplace=1)) for pair, own in release.pairs.items()
+                pair: dataclasses.replace(own, law=dataclasses.replace(own.law, noise=SummedNoise(LaplaceNoise(1))))
+                for pair, own in release.pairs.items()
             }
         },
     ):

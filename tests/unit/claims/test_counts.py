@@ -43,11 +43,11 @@ def test_draws_are_the_counts_of_all_columns_and_parts(name: str) -> None:
     """Every record is in one part, and counts without their noise would be those of the part."""
     policy = SUITE[name]
     pair = make_pairs(policy, list(policy.noise_columns))[0]
-    for seen in count_both(policy, pair.one, pair.other, draws=2, purpose="test"):
+    for seen in count_both(policy, pair.first, pair.second, draws=2, purpose="test"):
         for counted in seen:
             assert list(counted) == list(policy.noise_columns)
             for column in counted.values():
-                assert sorted(np.concatenate(column.rows).tolist()) == list(range(pair.one.num_rows))
+                assert sorted(np.concatenate(column.rows).tolist()) == list(range(pair.first.num_rows))
                 assert len(column.stages) == len(column.rows) == policy.parts
                 assert all(len(stages) in (2, 3) for stages in column.stages)
                 assert all((np.diff(stage.edges) > 0).all() for stages in column.stages for stage in stages)

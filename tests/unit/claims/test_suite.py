@@ -24,5 +24,5 @@ def test_the_page_of_measurements_has_a_row_for_every_promise() -> None:
     """Once, under the name that the audit has for the policy: a policy that nobody ran the audit for would be in no row."""
     lines = MEASURED.read_text(encoding="utf-8").partition("| policy | what is promised | claimed |")[2].splitlines()
     rows = [tuple(line.strip("| ").split(" | ")[:2]) for line in takewhile(lambda line: line.startswith("|"), lines[2:])]
-    promised = [(name, promise.words) for name, policy in SUITE.items() for promise in list_promises(policy)]
+    promised = [(name, promise.description) for name, policy in SUITE.items() for promise in list_promises(policy)]
     assert sorted(rows) == sorted(promised)

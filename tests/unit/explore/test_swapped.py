@@ -56,7 +56,7 @@ def test_a_setting_that_swaps_brings_what_swapping_needs() -> None:
     changed = apply(TEXT, SWAP, name="people.yaml", read=refuse_files)
     assert changed.changes == ("ill: do: swap in place of do: keep", "suppress: quasi_groups_below: 10 in place of 5")
     assert changed.policy.swapped_columns == ["income", "rent", "ill"]
-    assert SWAP.words == "dp-cdf, epsilon 2, swap k 10"
+    assert SWAP.summary == "dp-cdf, epsilon 2, swap k 10"
     written = write_setting(TEXT, changed, name="people.yaml", read=refuse_files)
     assert parse_policy(written, name="people.yaml").canonical_hash() == changed.policy.canonical_hash()
     back = apply(written, Setting({"method": "dp-cdf", "epsilon": Decimal(2)}), name="people.yaml", read=refuse_files)

@@ -41,10 +41,10 @@ class InOrder(WholeTableStrategy):
 def list_records(policy: Policy) -> Iterator[pa.Table]:
     """Equally many records each time: some, the same the other way round, others, and some of which nothing is known."""
     first, *_, last = make_whole_pairs(policy)
-    yield first.one
-    yield first.one.take(pa.array(np.arange(first.one.num_rows)[::-1]))
-    yield last.other
-    yield pa.table({name: pa.nulls(first.one.num_rows) for name in first.one.column_names})
+    yield first.first
+    yield first.first.take(pa.array(np.arange(first.first.num_rows)[::-1]))
+    yield last.second
+    yield pa.table({name: pa.nulls(first.first.num_rows) for name in first.first.column_names})
 
 
 def spell_bytes(table: pa.Table) -> bytes:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from release_pipeline.policy import Policy, parse_policy
+from release_pipeline.policy.documents import to_json
 from release_pipeline.policy.plans.plan import describe_plan, make_plan
-from release_pipeline.policy.plans.views import plan_to_json
+from release_pipeline.policy.plans.views import view_plan
 from tests.integration.sites import refusal
 
 INCOME = "{role: confidential, do: noise, domain: [-100, 99900], grid: 1, outside: clamp, why: known%s}"
@@ -78,5 +79,5 @@ def test_check_warns_where_noise_leaves_no_shares(protect: str, rows: int | None
     content = check(policy, rows)
     assert ("warning income: " in content) == bool(words)
     assert words in content
-    assert ("warnings" in plan_to_json(make_plan(policy, rows=rows))) == bool(words)
+    assert ("warnings" in to_json(view_plan(make_plan(policy, rows=rows)))) == bool(words)
     assert "warning income" not in check(parse("", protect, gates), rows)

@@ -71,14 +71,14 @@ def test_dates_become_periods() -> None:
     """Quarters end in months divisible by three; only days that exist, between the first and the last."""
     content = {"dates": ["day", "month", "quarter", "year", "decade"], "first": "1960-01-01", "last": "2020-12-31"}
     spec = Dates.model_validate(content)
-    assert spec.labels_of(["2019-03-31", "2019-04-01"], None) == [
+    assert spec.labels_of(["2019-03-31", "2019-04-01"]) == [
         ("2019-03-31", "2019-03", "2019-Q1", "2019", "2010s", "*"),
         ("2019-04-01", "2019-04", "2019-Q2", "2019", "2010s", "*"),
     ]
     days = ("2019-02-28", "2019-02-29", "1959-12-31", "2021-01-01", "2019-1-1", "20190101", "")
     assert [spec.covers(day) for day in days] == [True, False, False, False, False, False, False]
     labels = ("2019-Q1", "2019-Q5", "1950s", "1960s", "2021", "2020", "*", "2019-02-28")
-    assert [spec.may_release(label, None) for label in labels] == [True, False, False, True, False, True, True, True]
+    assert [spec.may_release(label) for label in labels] == [True, False, False, True, False, True, True, True]
 
 
 @given(st.lists(st.integers(2, 9), min_size=1, max_size=4), st.integers(1, 300), st.data())
@@ -95,7 +95,7 @@ def test_intervals_are_monotone_and_tell_where_a_number_lies(factors: list[int],
         for label in row[:-1]:
             ends = [int(end) for end in label.split("-")]
             assert ends[0] <= unit <= ends[-1]
-            assert spec.may_release(label, None)
+            assert spec.may_release(label)
 
 
 def faults_of(text: str) -> str:

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import Policy, load_policy, parse_policy
+from release_pipeline.policy.documents import to_json
 from release_pipeline.policy.plans.plan import describe_plan, make_plan
-from release_pipeline.policy.plans.views import plan_to_json
+from release_pipeline.policy.plans.views import view_plan
 from release_pipeline.policy.values.text import read_yaml
 from tests.integration.sites import PARTS, policy_text
 
@@ -663,7 +664,7 @@ def test_a_damaged_policy_loads_or_is_invalid(mutations: list[tuple[str, str, in
     else:
         plan = make_plan(policy)
         assert list(describe_plan(plan))
-        assert plan_to_json(plan)["hash"] == policy.canonical_hash()
+        assert to_json(view_plan(plan))["hash"] == policy.canonical_hash()
         return
     lines = text.count("\n") + 1
     places = [re.match(r"p\.yaml:([0-9]+):([0-9]+): .", one) for one in problems]

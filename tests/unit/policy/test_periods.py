@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta, timezone
+from typing import get_args
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from release_pipeline.policy.values.periods import KINDS, PATTERN, Every, begin_of, end_of, name_period, next_period
+from release_pipeline.policy.values.periods import PATTERN, Every, begin_of, end_of, name_period, next_period
 
 TICK = timedelta(microseconds=1)
-ANY_KIND = st.sampled_from(KINDS)
+ANY_KIND = st.sampled_from(get_args(Every))
 ZONES = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 MOMENTS = st.datetimes(datetime(2, 1, 2), datetime(9998, 10, 1), timezones=ZONES)
 

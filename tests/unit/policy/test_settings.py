@@ -56,7 +56,7 @@ def test_the_own_setting_comes_first_and_each_comes_once() -> None:
     """Epsilon from a quarter to four times that of the policy, for the methods that are usual; sizes where there are clusters."""
     found = settings_of()
     assert found[0].protect == {"method": "dp-cdf", "epsilon": 2, "weights": {"income": 3}}
-    words = [setting.words for setting in found]
+    words = [setting.summary for setting in found]
     assert len(set(words)) == len(words)
     assert {setting.method for setting in found} == {"laplace", "dp-um", "idp-ls", "idp-cbls", "dp-cdf", "dp-table"}
     assert [setting.protect["epsilon"] for setting in found if setting.method == "laplace"] == [
@@ -71,9 +71,9 @@ def test_a_setting_is_what_a_file_with_it_would_be() -> None:
     for setting in settings_of()[::5]:
         changed = apply(TEXT, setting, name="people.yaml", read=refuse_files)
         text = write_setting(TEXT, changed, name="people.yaml", read=refuse_files)
-        assert parse_policy(text, name="people.yaml").canonical_hash() == changed.policy.canonical_hash(), setting.words
-        assert text.startswith(TEXT.split("protect:")[0]), setting.words
-        assert "# what every column is" in text, setting.words
+        assert parse_policy(text, name="people.yaml").canonical_hash() == changed.policy.canonical_hash(), setting.summary
+        assert text.startswith(TEXT.split("protect:")[0]), setting.summary
+        assert "# what every column is" in text, setting.summary
 
 
 @pytest.mark.slow

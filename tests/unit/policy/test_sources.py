@@ -38,7 +38,7 @@ def test_a_source_that_cannot_be_meant_is_refused(source: str, words: str) -> No
 def test_the_words_have_the_query_in_one_line_and_never_the_address() -> None:
     """What reviewers and auditors see of it."""
     source = Source(postgres="postgresql://ana:${WORD}@db.example.org/people", query="SELECT *\nFROM people\n  WHERE wave = 2  ")
-    assert source.words == "Postgres query SELECT * FROM people WHERE wave = 2"
-    assert Source(postgres="postgresql://ana@db.example.org/people", table="a.b").words == "Postgres table a.b"
-    assert Source(spark="office.survey.people").words == "Spark table office.survey.people"
-    assert Source(path="people.csv").words == "people.csv"
+    assert source.describe() == "Postgres query SELECT * FROM people WHERE wave = 2"
+    assert Source(postgres="postgresql://ana@db.example.org/people", table="a.b").describe() == "Postgres table a.b"
+    assert Source(spark="office.survey.people").describe() == "Spark table office.survey.people"
+    assert Source(path="people.csv").describe() == "people.csv"

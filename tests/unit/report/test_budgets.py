@@ -70,7 +70,7 @@ def boxes_overlap(one: Label, other: Label) -> bool:
 def test_amounts_are_exact_decimals(folk: PopulationView) -> None:
     """At most nine places of epsilon, whole releases, and no trace of a float."""
     chart = draw_burndown(folk)
-    text = " ".join(mark.words for mark in chart.marks) + chart.last.text + chart.cap.text
+    text = " ".join(mark.description for mark in chart.marks) + chart.last.text + chart.cap.text
     assert not re.search(r"\d\.\d{10,}|\de[-+]?\d|nan\b|\binf\b|None", text)
     assert not (folk.in_releases and re.search(r"\d\.\d", text))
 
@@ -81,7 +81,7 @@ def test_infinity_is_a_word_and_leaves_nothing() -> None:
     assert (format_amount(folk.spent, folk), list_sums(folk)) == ("infinity", [9 * NANO, 0, 0])
     chart = draw_burndown(folk)
     assert [mark.y for mark in chart.marks][1:] == [chart.bottom, chart.bottom]
-    assert chart.marks[1].words == "people/1/r1: infinity, spent; 0 left"
+    assert chart.marks[1].description == "people/1/r1: infinity, spent; 0 left"
 
 
 def test_a_plan_that_will_be_refused_takes_nothing_and_says_so() -> None:
@@ -92,7 +92,7 @@ def test_a_plan_that_will_be_refused_takes_nothing_and_says_so() -> None:
     assert [mark.state for mark in chart.marks] == ["spent", "planned", "refused"]
     assert chart.after is not None
     assert (chart.last.text, chart.after.text) == ("2 left", "1 as planned")
-    assert "planned: will be refused" in chart.marks[-1].words
+    assert "planned: will be refused" in chart.marks[-1].description
 
 
 # the geometry
@@ -148,7 +148,7 @@ def test_the_last_charges_and_the_next_plans_are_drawn() -> None:
     folk = population(*[NANO] * 30, planned=(NANO,) * 20, cap=100 * NANO)
     chart = draw_burndown(folk)
     assert (chart.earlier, chart.later, len(chart.marks)) == (22, 12, MOST_SHOWN)
-    assert chart.marks[0].words == "people/22/r1: 1, spent; 77 left"
+    assert chart.marks[0].description == "people/22/r1: 1, spent; 77 left"
     assert points(chart.charged)[0][1] == chart.bottom - 78 * (chart.bottom - chart.top) // 100
 
 
@@ -157,7 +157,7 @@ def test_names_are_short_in_a_chart_and_whole_in_its_words() -> None:
     steps = (StepView("people/1/r1", 1, "spent"), StepView("people/a-very-long-partition-name/r2", 1, "reserved"))
     chart = draw_burndown(dataclasses.replace(population(), steps=steps))
     assert [mark.name for mark in chart.marks] == ["1/r1", "…ition-name/r2"]
-    assert chart.marks[1].words.startswith("people/a-very-long-partition-name/r2: ")
+    assert chart.marks[1].description.startswith("people/a-very-long-partition-name/r2: ")
     other = StepView("others/1/r1", 1, "spent")
     assert [mark.name for mark in draw_burndown(dataclasses.replace(population(), steps=(steps[0], other))).marks] == [
         "people/1/r1",

@@ -375,11 +375,11 @@ def test_shares_are_never_rounded_to_nothing() -> None:
 def test_an_axis_keeps_the_order_of_values(values: list[float]) -> None:
     """Larger values are further along, all within the ends; ticks stand where their texts say, and apart."""
     axis = make_axis(values, 40, 340)
-    places = [axis.place(value) for value in sorted(values)]
+    places = [axis.locate(value) for value in sorted(values)]
     assert places == sorted(places)
     assert all(40 <= place <= 340 for place in places)
     ticks = axis.tick()
     assert all(b[0] - a[0] >= (width_of(a[1]) + width_of(b[1])) / 2 for a, b in itertools.pairwise(ticks))
     for place, text in ticks:
-        assert abs(axis.place(float(text.replace(",", ""))) - place) <= 1
+        assert abs(axis.locate(float(text.replace(",", ""))) - place) <= 1
     assert len(ticks) <= 12

@@ -69,7 +69,7 @@ def _describe_population(ledger: Ledger) -> Document:
         "unit": unit,
         "cap": account.limit,
         "spent": account.spent,
-        "reserved": account.words(ledger.reserved),
+        "reserved": account.format(ledger.reserved),
         "left": account.left,
         "at_delta": account.at_delta,
         "overdrawn": not account.admits(),

@@ -182,7 +182,7 @@ def _describe_room(site: Site, policy: Policy, status: ReleaseStatus) -> str:
     if charge is None:
         return ""
     fits = "fits" if account.admits(charge.loss) else "does not fit"
-    took, unit = account.words(account.of(charge.loss)), say_unit(account.unit)
+    took, unit = account.format(account.of(charge.loss)), say_unit(account.unit)
     return (
         f"A revision is charged anew. This release took {took} ({unit}), and of {account.limit} for {policy.population} "
         f"{account.left} is left: another like it {fits}."
