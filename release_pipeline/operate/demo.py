@@ -43,6 +43,8 @@ _SITE = """\
 service_key: keys/robot
 # These data are public, so figures computed against the original may stand in Dagster's UI here.
 internal_metrics_in_ui: true
+# Who comes to the demo's desk besides the people with keys.
+desk: {people: {vic: [auditor], ana: [operator]}}
 """
 _MARK = ".release-pipeline-demo"
 _RAND_HIE, _ELECTION = Path("datasets/randhie/src/randhie.csv"), Path("datasets/anes96/src/anes96.csv")

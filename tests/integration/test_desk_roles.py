@@ -27,7 +27,7 @@ SIGN = {"what": "candidate", "subject": RELEASE, "verdict": "approve", "why": ""
 READ = {"steward", "reviewer", "officer", "auditor"}
 EVERYBODY = {role.value for role in Role}
 MAY: Mapping[str, Set[str]] = {  # who may ask for what: whoever adds a question says it here too
-    **dict.fromkeys(("home", "help", "me", "releases", "release", "policies", "policy"), EVERYBODY),
+    **dict.fromkeys(("home", "help", "me", "releases", "release"), EVERYBODY),
     **dict.fromkeys(("report", "sign", "bundle", "statements", "approvals", "policy-approval"), READ),
     **dict.fromkeys(("populations-approval", "caps", "chain"), READ),
     **dict.fromkeys(("remark", "drop-remark"), READ - {"auditor"}),

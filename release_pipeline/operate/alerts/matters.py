@@ -70,7 +70,7 @@ class Alert:
         """The page of a desk that it is about."""
         if self.release is not None:
             return f"/releases/{self.release}"
-        return "/caps" if self.policy is None else f"/policies/{self.policy}"
+        return "/caps" if self.policy is None else f"/approvals/policies/{self.policy}"
 
     @property
     def text(self) -> str:

@@ -116,14 +116,6 @@ def _describe_chart(chart: Chart, view: PopulationView, unit: str) -> dict[str, 
     }
 
 
-CALLS = (
-    Call("approvals", READERS, _list_approvals),
-    Call("policy-approval", READERS, _show_policy),
-    Call("populations-approval", READERS, _show_populations),
-    Call("caps", READERS, _show_caps),
-)
-
-
 # What an auditor reads: the chain of a release, its verification in place, its dossier, and all
 # releases in a row.
 
@@ -211,7 +203,11 @@ def _list_audited(asked: Asked) -> Document:
     return {"releases": releases, "broken": list(listing.faults), "made": listing.made, "head": head}
 
 
-AUDIT_CALLS = (
+CALLS = (
+    Call("approvals", READERS, _list_approvals),
+    Call("policy-approval", READERS, _show_policy),
+    Call("populations-approval", READERS, _show_populations),
+    Call("caps", READERS, _show_caps),
     Call("chain", READERS, _show_chain),
     Call("verify-release", OVERSEERS, _verify, changes=True),
     Call("dossier", OVERSEERS, _make_dossier, changes=True, shows="the dossier"),

@@ -110,7 +110,7 @@ def _list_for_steward(asked: Asked, lines: Iterable[Line]) -> Iterator[Matter]:
         officer = "" if trust is None else trust.officer.name
         unapproved = [] if trust is None else list(_list_unapproved(registry, trust, policies.values()))
     for policy in unapproved:
-        words, page = f"{policy.policy} waits for {officer}", f"/policies/{policy.policy}"
+        words, page = f"{policy.policy} waits for {officer}", f"/approvals/policies/{policy.policy}"
         yield Matter("steward", words, "nothing of it runs until it is approved as it is now", page, _find_saved(site, policy))
     for line in lines:
         if line.policy not in policies or line.given_up_for:

@@ -159,12 +159,6 @@ def withdraw_tokens(site: Site, person: str) -> int:
     return len(kept) - len(left)
 
 
-def list_tokens(site: Site, *, now: datetime | None = None) -> list[Token]:
-    """The tokens that let somebody in now, in the order of people and ends."""
-    moment = _write(now or datetime.now(UTC))
-    return sorted((token for token in _read(site) if token.ends > moment), key=lambda token: (token.person, token.ends))
-
-
 def find_token(site: Site, digest: str, *, now: datetime | None = None) -> Token | None:
     """The token with this hash, if it lets anybody in now."""
     moment = _write(now or datetime.now(UTC))

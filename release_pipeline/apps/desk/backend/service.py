@@ -15,8 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from release_pipeline.apps.desk.backend import approving, home, reviewing, signing, stewarding
-from release_pipeline.apps.desk.backend import approving as auditing
+from release_pipeline.apps.desk.backend import approving, home, reviewing, signing
 from release_pipeline.apps.desk.backend.calls import Asked, Call, Document, Drafts, File
 from release_pipeline.apps.desk.backend.lookups import shorten_place
 from release_pipeline.apps.desk.backend.people import Person, Viewings, find_token, read_people
@@ -120,10 +119,7 @@ class Attempts:
 # takes a path.
 
 
-CALLS = (
-    *(*home.CALLS, *reviewing.CALLS, *signing.CALLS),
-    *(*stewarding.CALLS, *approving.CALLS, *auditing.AUDIT_CALLS),
-)
+CALLS = (*home.CALLS, *reviewing.CALLS, *signing.CALLS, *approving.CALLS)
 ENTER, LEAVE, GREET = "enter", "leave", "greet"
 _NOT_IN = "you are not logged in, or no longer: sessions end by themselves."
 _SHARED = ("registry.duckdb", "site.yaml", "trusted-keys.yaml", "trusted-keys.sig")

@@ -35,7 +35,7 @@ _NUMBER = re.compile(r"[0-9]{1,4}")
 _WHAT = re.compile("candidate|policy|populations")
 _VERDICTS = {
     "candidate": ("approve", "return", "reject", "remarks"),
-    "policy": ("approve", "remarks"),
+    "policy": ("approve",),
     "populations": ("approve",),
 }
 _OPTIONS = {"approve": [], "return": ["--return"], "reject": ["--reject"], "remarks": ["--remarks-only"]}  # of `sign`
@@ -83,8 +83,9 @@ def _find_subject(asked: Asked) -> tuple[str, str, str]:
 
 def _add_remark(asked: Asked) -> Document:
     what, subject, digest = _find_subject(asked)
-    if what == "candidate":
-        check_reader(asked, _find_steward_of(asked, what, subject))
+    if what != "candidate":
+        raise Refused(400, "at the desk people remark on candidates.")
+    check_reader(asked, _find_steward_of(asked, subject))
     remark = DraftRemark(asked.get("passage"), asked.get("text", most=3000).replace("\r\n", "\n").strip())
     asked.drafts.add(asked.person.name, subject, digest, remark)
     return {}
@@ -96,10 +97,8 @@ def _drop_remark(asked: Asked) -> Document:
     return {}
 
 
-def _find_steward_of(asked: Asked, what: str, subject: str) -> str:
-    """The steward of the policy, or of the release's policy."""
-    if what != "candidate":
-        return asked.site.policy(subject).steward if what == "policy" else ""
+def _find_steward_of(asked: Asked, subject: str) -> str:
+    """The steward of a release's policy."""
     release = find_release(asked.site, subject)
     with asked.site.open_registry(read_only=True) as registry:
         return find_steward(registry, read_statuses(registry.events)[release])
@@ -147,7 +146,7 @@ def _check_signer(asked: Asked, what: str, subject: str, verdict: str) -> None:
     needed = {role.value for role in (_REMARKERS if verdict == "remarks" else _SIGNERS[what])}
     if not roles & needed:
         raise Refused(403, f"your key is not in the list of trusted keys as that of a {' or '.join(sorted(needed))}.")
-    if roles & needed == {"steward"} and _find_steward_of(asked, what, subject) != asked.person.name:
+    if roles & needed == {"steward"} and _find_steward_of(asked, subject) != asked.person.name:
         raise Refused(403, "its steward is somebody else.")
 
 
@@ -158,7 +157,7 @@ def _read_trust(asked: Asked) -> Trust | None:
 
 def _make_remarks(asked: Asked, what: str, subject: str, digest: str) -> Mapping[str, Any] | None:
     """The person's remarks as the document that is signed; None where there are none."""
-    if what == "populations" or not asked.has(*_REMARKERS):
+    if what != "candidate" or not asked.has(*_REMARKERS):
         return None
     draft = asked.drafts.read(asked.person.name, subject, digest)
     if not draft.remarks:

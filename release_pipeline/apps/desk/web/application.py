@@ -116,10 +116,10 @@ def _read_statement(name: str, content: bytes) -> dict[str, Any]:
 
 
 def _page_of(subject: dict[str, str]) -> str:
-    """Where a form came from; who approves a policy came from the request for it."""
+    """The page that a form came from."""
     name = subject["subject"]
-    policy = f"/approvals/policies/{name}" if subject.get("verdict") == "approve" else f"/policies/{name}"
-    return {"candidate": f"/releases/{name}", "policy": policy}.get(subject["what"], "/approvals/populations")
+    pages = {"candidate": f"/releases/{name}", "policy": f"/approvals/policies/{name}"}
+    return pages.get(subject["what"], "/approvals/populations")
 
 
 RELEASE_WAYS = (
@@ -145,7 +145,7 @@ RELEASE_WAYS = (
 COOKIE = "release_pipeline_desk"
 LOGIN, STATIC, ALIVE = "/login", "/static/", "/alive"
 _PAGE = re.compile(  # what a notice or a bookmark may lead to: pages that are looked at, and no other address
-    r"/(?:releases|policies|approvals|chain|caps|audit|help)(?:/(?!\.\.?(?:/|$))[A-Za-z0-9._-]{1,64}){0,4}"
+    r"/(?:releases|approvals|chain|caps|audit|help)(?:/(?!\.\.?(?:/|$))[A-Za-z0-9._-]{1,64}){0,4}"
 )
 _BASE = "release_pipeline.base"
 _SECONDS = 8 * 3600
@@ -170,8 +170,6 @@ WAYS = (
     show("/releases", "releases.html", "releases"),
     Way("/leave", _leave, sends=True),
     *RELEASE_WAYS,
-    show("/policies", "policies.html", "policies"),
-    show("/policies/{name}", "policy.html", "policy"),
     show("/approvals", "approvals.html", "approvals"),
     show("/approvals/populations", "approval.html", "populations-approval"),
     show("/approvals/policies/{policy}", "approval.html", "policy-approval"),
