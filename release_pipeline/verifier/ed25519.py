@@ -45,7 +45,8 @@ BASE = _decode((4 * pow(5, -1, P) % P).to_bytes(32, "little")) or ZERO
 
 
 def read_point(public: bytes) -> Point | None:
-    """The point of a public key; None if there is none, in this encoding, or if it is of small order, which signs any message."""
+    """The point of a public key; None if there is none, in this encoding, or if it is of small
+    order, which signs any message."""
     a = _decode(public) if len(public) == 32 else None
     if a is None:
         return None

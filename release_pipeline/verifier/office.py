@@ -14,8 +14,9 @@ from release_pipeline.verifier.succession import Revocation
 
 @dataclass(frozen=True)
 class Office:
-    """Who held the office, as the events of a chain prove it. `lists`: the number of the event of each list of keys that stands,
-    with the keys; `links`: the numbers of the events by which the officers followed each other; `faults`: what does not hold."""
+    """Who held the office, as the events of a chain prove it. `lists`: the number of the event of
+    each list of keys that stands, with the keys; `links`: the numbers of the events by which the
+    officers followed each other; `faults`: what does not hold."""
 
     chain: tuple[str, ...]
     lists: tuple[tuple[int, Mapping[str, Key]], ...]

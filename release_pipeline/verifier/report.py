@@ -1,4 +1,4 @@
-"""The report that collects what was checked of a package, and what a package says of itself."""
+"""The report that collects findings, and what a package says of itself."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Report:
         return _About(self, name)
 
     def note_moments(self, dated: Iterable[tuple[str, str]]) -> None:
-        """A note on the first moment that is later than the clock of this machine, and on the first that is earlier than one
-        before it. `dated`: what was dated, and its moment, in the order in which it happened."""
+        """Note the first moment that is later than the clock of this machine, and the first that is earlier than one before it.
+        `dated`: what was dated, and its moment, in the order in which it happened."""
         now, last, ahead, back = datetime.now(UTC), ("", datetime.min.replace(tzinfo=UTC)), list[str](), list[str]()
         for name, at in dated:
             moment = read_moment(at)
@@ -47,35 +47,36 @@ class Report:
             if last[1] - moment > SLACK:
                 back.append(f"{name} is dated {at}, earlier than {last[0]}, which came before it: a clock was wrong")
             last = (name, moment)
-        for found in (ahead, back):
-            if found:
-                self("note", found[0] + (f" ({len(found) - 1} more)" if found[1:] else ""))
+        for wrong in (ahead, back):
+            if wrong:
+                self("note", wrong[0] + (f" ({len(wrong) - 1} more)" if wrong[1:] else ""))
 
     def judge_officer(self, fingerprint: str, where: str) -> None:
-        """Once for each: the officer must be one who was named; if none was, a person must compare."""
-        words = f"{where}: the officer's fingerprint is {fingerprint}"
+        """Report, once for each officer, whether they are one who was given; if none was, a person must compare."""
+        sentence = f"{where}: the officer's fingerprint is {fingerprint}"
         if fingerprint not in self._told and fingerprint not in self.given and fingerprint in self._linked:
-            self("ok", f"{words}, linked by signed successions to {self._linked[fingerprint]}, which was given")
+            self("ok", f"{sentence}, linked by signed successions to {self._linked[fingerprint]}, which was given")
         elif fingerprint not in self._told and self.given:
             known = fingerprint in self.given
             told = "as it was given" if known else self._tell_stranger(fingerprint)
-            self("ok" if known else "FAIL", f"{words}, {told}")
+            self("ok" if known else "FAIL", f"{sentence}, {told}")
         elif fingerprint not in self._told:
-            self("note", f"{words}; everything stands on it: compare it with what the publisher tells by another channel")
+            self("note", f"{sentence}; everything stands on it: compare it with what the publisher tells by another channel")
         if fingerprint not in self._told:
             self.officers.append(fingerprint)
         self._told.add(fingerprint)
 
     def _tell_stranger(self, fingerprint: str) -> str:
-        """What is wrong with an officer who is none of those who were given, and what to fetch."""
-        words = "which is not the one that was given"
+        """What is wrong with an officer who was not given, and what to fetch."""
+        sentence = "which is not the one that was given"
         if OFFICERS not in self.lines:
-            return f"{words}: if the office changed hands, name the publisher's {OFFICERS} with --officers"
-        return words
+            return f"{sentence}: if the office changed hands, name the publisher's {OFFICERS} with --officers"
+        return sentence
 
     def link(self, office: Succession) -> None:
-        """Officers who followed each other by successions that were verified. Who knows one of them knows those before, whom the
-        next one named when accepting; and those after, since whoever accepts signs for the recovery keys that there are, too."""
+        """Take over officers who followed each other by verified successions. Anyone who knows one
+        of them can rely on those before, whom the next one named when accepting, and on those
+        after, since a new officer signs for the recovery keys, too."""
         for officer, moment in office.left.items():
             self.left[officer] = min(moment, self.left.get(officer, moment))
         for key, moment in office.taken.items():

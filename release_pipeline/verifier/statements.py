@@ -87,7 +87,7 @@ def pack_ssh(*parts: bytes) -> bytes:
 
 
 def unpack_ssh(content: bytes, count: int) -> list[bytes]:
-    """That many texts, and nothing after them."""
+    """The `count` texts in SSH's form; `Fault` if anything comes after them."""
     parts: list[bytes] = []
     for _ in range(count):
         end = 4 + int.from_bytes(content[:4], "big")
@@ -122,8 +122,8 @@ def read_ssh_key(blob: bytes) -> bytes:
 
 
 def read_ssh_signature(text: str, wanted: str = SSH_NAMESPACE) -> SshSignature:
-    """What the text of an SSH signature says; `Fault` unless it is the one form of it, in the namespace that is `wanted`. Whether
-    it holds is not looked at."""
+    """The parts of an SSH signature; `Fault` unless its text has the one valid form, in the
+    namespace that is `wanted`. Whether the signature holds is not checked."""
     encoded = text.removeprefix(SSH_ARMOR[0]).removesuffix(SSH_ARMOR[1]).replace("\n", "")
     blob = _base64(encoded) if len(text) < 4096 else b""
     if armor_ssh(blob) != text or not blob.startswith(SSH_MAGIC + b"\0\0\0\1"):
@@ -206,15 +206,16 @@ _SHAPES = {"kind": str, "subject": str, "hash": HEX, "signer": HEX, "name": NAME
 
 
 def read_keys(document: Any) -> dict[str, Key]:
-    """The keys by name of a trusted-keys.json; `Fault` unless each name and key stands once and exactly one is the officer's."""
-    found = read_entries(get(document, "keys", dict), ROLES)
-    if [key.role for key in found.values()].count("officer") != 1 or len(document) != 1:
+    """The keys by name of a trusted-keys.json; `Fault` unless each name and key stands once and
+    exactly one is the officer's."""
+    keys = read_entries(get(document, "keys", dict), ROLES)
+    if [key.role for key in keys.values()].count("officer") != 1 or len(document) != 1:
         raise Fault("it must name exactly one officer, and nothing but keys")
-    return found
+    return keys
 
 
 def read_entries(entries: Mapping[str, Any], roles: Collection[str]) -> dict[str, Key]:
-    found: dict[str, Key] = {}
+    keys: dict[str, Key] = {}
     for name, entry in entries.items():
         text, role = get(entry, "key", str), get(entry, "role", str)
         try:
@@ -223,10 +224,10 @@ def read_entries(entries: Mapping[str, Any], roles: Collection[str]) -> dict[str
             public = b""
         if not NAME.fullmatch(name) or not public or role not in roles or len(entry) != 2:
             raise Fault(f"the entry of '{name}' is not a name with an Ed25519 key and a role")
-        found[name] = Key(name, role, public, hash_ssh_key(public))
-    if len({key.fingerprint for key in found.values()}) < len(found):
+        keys[name] = Key(name, role, public, hash_ssh_key(public))
+    if len({key.fingerprint for key in keys.values()}) < len(keys):
         raise Fault("one key stands there under two names")
-    return found
+    return keys
 
 
 def _base64(text: str) -> bytes:
@@ -240,15 +241,14 @@ def _base64(text: str) -> bytes:
 
 
 def verify_statement(signed: Any, keys: Any) -> Statement:
-    """The statement; `Fault` unless it is signed by the key that it names, under its name in `keys` (the object of a
-    trusted-keys.json), with a role that may sign its kind. Whether the subject and the hash are the right ones is for the caller;
-    so is that a reviewer is not the steward.
-    """
+    """The statement; `Fault` unless it is signed by the key that it names, under its name in `keys`
+    (the object of a trusted-keys.json), with a role that may sign its kind. Whether the subject and
+    the hash are the right ones is for the caller; so is that a reviewer is not the steward."""
     return check_statement(signed, read_keys(keys))
 
 
 def verify_keys(signed: Any, keys: Mapping[str, Key], digest: str) -> Statement:
-    """What an officer signed of a list of keys: the list of that hash, by the officer in it."""
+    """The verified statement of an officer about a list of keys with this hash."""
     return check_statement(signed, keys, kind="trusted-keys", subject="trusted-keys", hash=digest)
 
 

@@ -29,9 +29,9 @@ from release_pipeline.trust import keys as trust_keys
 from release_pipeline.trust.approvals import approve_candidate, import_statement, remark, return_candidate
 from release_pipeline.trust.keys import NotSigned, PrivateKey
 from release_pipeline.trust.members import distrust, need_trust, trust_key
-from release_pipeline.trust.remarks import Remarks, ToldVotes, read_document, tell_remarks, tell_votes
+from release_pipeline.trust.remarks import ToldVotes, read_document, tell_remarks, tell_votes
 from release_pipeline.trust.revocation import revoke
-from release_pipeline.verifier.remarks import hash_remarks
+from release_pipeline.verifier.remarks import Remarks, hash_remarks
 from tests.integration.people import RELEASE, copy_site, review
 from tests.integration.publishing import failures_of
 from tests.integration.sites import TinySite
@@ -182,8 +182,8 @@ def test_an_open_vote_is_told_to_its_voter_alone(tiny: TinySite, keys: Keys, ver
     assert (decision.count, decision.needed) == (1, 2)
     for reader in (None, "cleo", "dora", "ana", "olga", "stranger"):
         seen = told(tiny, reader)
-        assert (seen.count, seen.needed, seen.are_in, seen.own, seen.votes, seen.given) == (1, 2, False, None, (), ())
-    mine = told(tiny, "ben").own
+        assert (seen.count, seen.needed, seen.are_in, seen.own_vote, seen.votes, seen.given) == (1, 2, False, None, (), ())
+    mine = told(tiny, "ben").own_vote
     assert mine is not None
     assert (mine.verdict, mine.why) == (verdict, CANARY)
     words = say(tiny)

@@ -149,7 +149,7 @@ def _describe_votes(votes: ToldVotes) -> Document:
         "needed": votes.needed,
         "count": votes.count,
         "are_in": votes.are_in,
-        "own": None if votes.own is None else asdict(votes.own),
+        "own": None if votes.own_vote is None else asdict(votes.own_vote),
         "given": [asdict(vote) for vote in votes.given],
         "last": sorted(vote.number for vote in votes.votes),
     }

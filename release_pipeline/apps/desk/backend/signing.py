@@ -26,7 +26,7 @@ from release_pipeline.store.files import check_line
 from release_pipeline.store.site import Site
 from release_pipeline.trust.approvals import import_statement
 from release_pipeline.trust.members import Trust, read_trust
-from release_pipeline.trust.remarks import hash_document
+from release_pipeline.verifier.remarks import hash_remarks
 
 MOST_STATEMENTS = 4
 _REMARKS_FORMAT = "release-pipeline/remarks/1"
@@ -113,7 +113,7 @@ def _show_wish(asked: Asked) -> Document:
     return {
         "what": wish.what,
         "subject": wish.subject,
-        "hash": wish.digest if alone is None else hash_document(alone),
+        "hash": wish.digest if alone is None else hash_remarks(alone),
         "alone": [] if alone is None else list(alone["remarks"]),
         "remarks": 0 if wish.remarks is None else len(wish.remarks["remarks"]),
         "file": wish.file,
