@@ -71,7 +71,7 @@ def describe_stop(policy: Policy, statuses: Iterable[ReleaseStatus], upcoming: U
 
 
 def read_missed(site: Site, policy: Policy, *, now: datetime | None = None) -> list[str]:
-    """`list_missed` as the registry of the site stands."""
+    """`list_missed` by the registry of the site."""
     with site.open_registry(read_only=True) as registry:
         return list_missed(policy, registry.events, now)
 

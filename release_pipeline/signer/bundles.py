@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from release_pipeline.signer.keys import Signer
 from release_pipeline.signer.pages import find_active
-from release_pipeline.verifier.documents import RELEASE, Fault, Json, canonical_json, get
+from release_pipeline.verifier.documents import NAME, RELEASE, Fault, Json, canonical_json, get
 from release_pipeline.verifier.remarks import Remarks, hash_remarks, read_remarks
 from release_pipeline.verifier.statements import Key, name_ssh_key, read_keys, verify_statement
 from release_pipeline.verifier.trees import KEYS, MOST_TO_PARSE, SUMS, Tree, read_sums
@@ -34,7 +34,7 @@ DRAFTS: Mapping[str, tuple[str, ...]] = {
 MOST_LINES, MOST_BUNDLE = 400, 2**30  # of the site's texts; what is computed here is never cut
 CHANGES, WHOLE = "changes.txt", "canonical.indented.json"  # computed here, next to what was unpacked
 THEIRS, OURS = "| ", "  "  # how lines of the site begin, and how those that are computed here
-_SUBJECT = {"policy": re.compile(r"[a-z][a-z0-9-]{0,62}"), "populations": re.compile("populations"), "candidate": RELEASE}
+_SUBJECT = {"policy": NAME, "populations": re.compile("populations"), "candidate": RELEASE}
 
 
 @dataclass(frozen=True)

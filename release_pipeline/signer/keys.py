@@ -80,7 +80,7 @@ def read_signer(file: Path, *, attended: bool = True) -> Signer:
 
 
 def _find_ssh_public(text: str) -> bytes:
-    """The public half in a file of OpenSSH, private (it stands before what is encrypted) or .pub."""
+    """The public half in a file of OpenSSH, private (before what is encrypted) or .pub."""
     if not text.startswith("-----BEGIN OPENSSH PRIVATE KEY-----"):
         return base64.b64decode(text.split()[1], validate=True)
     content, parts = base64.b64decode("".join(text.split("-----")[2].split())), list[bytes]()

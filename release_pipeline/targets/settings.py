@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, cast
@@ -15,8 +14,7 @@ from release_pipeline.store.environment import STORES
 from release_pipeline.store.settings import Say, Settings, meets, wrong
 from release_pipeline.store.site import Site
 from release_pipeline.targets.target import Target
-
-_NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
+from release_pipeline.verifier.documents import NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +115,7 @@ _TARGETS: TypeAdapter[dict[str, _Target]] = TypeAdapter(
         dict[
             Annotated[
                 str,
-                meets(lambda name: _NAME.fullmatch(name) is not None),
+                meets(lambda name: NAME.fullmatch(name) is not None),
                 Say("this is no name of a target.", "Use lower-case letters, digits, hyphens."),
             ],
             _Target,

@@ -7,7 +7,6 @@ ssh-keygen makes the signatures (`verifier.statements.SshSignature`), and anybod
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -24,10 +23,11 @@ from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.plain_files import open_plain
 from release_pipeline.signer.command import signature_file
 from release_pipeline.signer.keys import Signer, find_ssh_keygen, read_signer
-from release_pipeline.verifier.documents import Fault, Json, read_json
+from release_pipeline.verifier.documents import NAME, Fault, Json, read_json
 from release_pipeline.verifier.documents import WrongUsage as Unusable
 from release_pipeline.verifier.ed25519 import read_point
 from release_pipeline.verifier.statements import (
+    FIELDS,
     SSH_NAMESPACE,
     hash_ssh_key,
     message_of,
@@ -41,7 +41,6 @@ from release_pipeline.verifier.statements import (
 _LONGEST_STATEMENT = 2**16
 _PROBE = "probe@release-pipeline"
 _RAW = 32  # bytes of the key itself; a token's application comes after them
-_FIELDS = {"kind", "subject", "hash", "signer", "name", "at", "why"}
 
 
 class NotSigned(ReleasePipelineError):
@@ -141,7 +140,7 @@ def check_signature(signed: Any, key: PublicKey, *, kind: str, subject: str, dig
     """The statement, if `key` signed it, and it says just this; else `NotSigned`."""
     try:
         statement = signed["statement"]
-        if set(statement) != _FIELDS or any(not isinstance(part, str) for part in statement.values()):
+        if set(statement) != set(FIELDS) or any(not isinstance(part, str) for part in statement.values()):
             raise ValueError
         key.verify(statement, signed)
     except (KeyError, TypeError, ValueError, Fault, InvalidSignature):
@@ -207,7 +206,7 @@ def read_statement(file: Path) -> dict[str, Any]:
         statement: Json = read_json(content)
         has_form = (
             isinstance(statement, dict)
-            and set(statement) == _FIELDS
+            and set(statement) == set(FIELDS)
             and all(isinstance(part, str) for part in statement.values())
         )
         if not has_form or message_of(statement) != content:
@@ -227,6 +226,6 @@ def _read_small(file: Path) -> bytes:
 
 def check_person(name: str) -> str:
     """The name of a person, if it has the form that policies use; else `WrongUsage`."""
-    if re.fullmatch(r"[a-z][a-z0-9-]{0,62}", name) is None:
+    if NAME.fullmatch(name) is None:
         raise WrongUsage("this is not a name for a person.", where=name, remedy="Use lower-case letters, digits, hyphens.")
     return name

@@ -27,9 +27,8 @@ from release_pipeline.store.registry import Event, Registry, canonical_json
 from release_pipeline.store.site import Site
 from release_pipeline.trust.keys import NotSigned, PrivateKey, PublicKey, check_person, check_signature, write_statement
 from release_pipeline.verifier.office import Office
-from release_pipeline.verifier.statements import MAY_SIGN as MAY
+from release_pipeline.verifier.statements import MAY_SIGN, ROLES
 
-ROLES = ("officer", "steward", "reviewer", "service")
 TRUSTED = "trusted"
 Revoked: TypeAlias = Sequence[tuple[str, datetime]]  # keys, and from when on they count no more
 FILE, SIGNATURE = "trusted-keys.yaml", "trusted-keys.sig"  # of the site
@@ -127,9 +126,9 @@ class Trust:
         raise NotSigned("it is signed with a key that is not in the list of trusted keys.", where=f"{kind} of {subject}")
 
     def _check_role(self, member: Member, kind: str, subject: str) -> None:
-        if member.role not in MAY[kind]:
+        if member.role not in MAY_SIGN[kind]:
             raise NotSigned(
-                f"{member.name} has the role {member.role}, and this needs {' or '.join(MAY[kind])}.",
+                f"{member.name} has the role {member.role}, and this needs {' or '.join(MAY_SIGN[kind])}.",
                 where=f"{kind} of {subject}",
             )
 
@@ -184,7 +183,7 @@ def read_members(keys: Mapping[str, Any]) -> tuple[Member, ...]:
 
 
 def _read_last(registry: Registry, office: Office) -> Trust:
-    """The last list that stands, when everything by which the office went to its officer holds."""
+    """The last list that stands; `NotSigned` unless everything by which its officer came to the office holds."""
     if office.faults or not office.lists:
         raise NotSigned(
             f"the registry does not prove who the officer is: {next(iter(office.faults), 'no list stands')}.",

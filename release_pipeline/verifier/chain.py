@@ -285,7 +285,7 @@ class History:
         if (sha256(canonical_json(document)), find_officer(keys)) != (digest, content.get("officer")):
             raise Fault("the hash or the officer of the trusted keys is not what it tells")
         signed = verify_keys(content.get("signed"), keys, digest)
-        handed = content.get("succession") is not None  # for this chain and one place in it: dates begin anew
+        handed = content.get("succession") is not None  # for this chain and one position in it: dates begin again
         if not handed and event.number not in self._known.doubted and signed.at < self._listed:
             raise Fault(f"the list of {signed.at} was put back after that of {self._listed}")
         if (text := canonical_json(content["signed"]["statement"])) in self._copies:
@@ -391,7 +391,7 @@ class History:
         return max(hashes.items(), default=(0, ""))
 
     def find_caps(self, digest: str) -> Any:
-        """The caps of that hash, as an event of their approval tells them."""
+        """The caps of that hash, as an event of their approval has them."""
         if digest in self._caps:
             return self._caps[digest]
         for event in self._of.get(("approved", ""), []):

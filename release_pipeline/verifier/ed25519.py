@@ -1,4 +1,4 @@
-"""Ed25519 after RFC 8032: verification alone, where nothing is secret, so nothing need take constant time."""
+"""Ed25519 after RFC 8032: only verification, where nothing is secret, so nothing need take constant time."""
 
 from __future__ import annotations
 
@@ -75,5 +75,5 @@ def verify_signature(public: bytes, message: bytes, signature: bytes) -> bool:
 
 @lru_cache(maxsize=1024)
 def is_valid_signature(public: bytes, message: bytes, signature: bytes) -> bool:
-    """Likewise, once for what is looked at again: who was trusted when is found in several rounds."""
+    """`verify_signature`, remembered: several rounds find out who was trusted when, and check the same signatures."""
     return verify_signature(public, message, signature)

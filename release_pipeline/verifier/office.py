@@ -42,7 +42,7 @@ class Office:
 
 
 def read_office(events: list[Event], *, revoked: Sequence[Revocation] = ()) -> Office:
-    """Likewise; `revoked`: as if the holders of recovery keys had revoked these too."""
+    """The office by the events of a chain; `revoked`: as if the holders of recovery keys had revoked these too."""
     known, report = find_known(events), Report(None)
     known = Known([*revoked, *known.revoked], known.doubted, known.moments)
     history = History(report, events, known, office_alone=True)

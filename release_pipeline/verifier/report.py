@@ -19,10 +19,10 @@ class Report:
     def __init__(self, officer: str | Collection[str] | None) -> None:
         self.findings: list[Finding] = []
         self.given, self._told = frozenset(list_officers(officer)), set[str]()
-        self._linked: dict[str, str] = {}  # an officer, and the one who was given whom signed successions link them to
+        self._linked: dict[str, str] = {}  # an officer, and the given one to whom signed successions link them
         self.left: dict[str, datetime] = {}  # when officers left: what they sign later is not the officer's
         self.taken: dict[str, datetime] = {}  # keys that holders of recovery keys revoked in successions, from when on
-        self.lines: dict[str, tuple[str, ...]] = {}  # files that were named beside the package, and the officers in them
+        self.lines: dict[str, tuple[str, ...]] = {}  # files that were named with the package, and the officers in them
         self.officers: list[str] = []  # those who were met
         self.dated: list[tuple[str, str]] = []  # signed files of the package, and when each was signed
         self.revocations: Revocations | None = None
@@ -109,9 +109,9 @@ class Package:
     head: tuple[int, str] = (0, "")
     site: str = ""  # the hash of the first event of its registry, which is no other site's
     events: dict[int, str] = field(default_factory=dict[int, str])  # hashes of events that are known, by their number
-    charge: Mapping[str, Any] = field(default_factory=dict[str, Any])  # as far as the card tells; in a dossier, the event's
+    charge: Mapping[str, Any] = field(default_factory=dict[str, Any])  # as far as the card has it; in a dossier, the event's
     # charges of releases that were lost in a restore, those from before the backup and those that an officer entered
     lost: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     sums: dict[str, str] = field(default_factory=dict[str, str])
     tombstones: list[str] = field(default_factory=list[str])
-    looks: int = 0  # at the data before the charge, as the card tells
+    looks: int = 0  # at the data before the charge, by the card

@@ -38,8 +38,8 @@ def read_revocations(content: bytes) -> Revocations:
     last = get(entries[-1], "key", HEX)
     signed = check_statement(whole.get("signed"), office.keys, kind="revoke", subject=last, hash=digest)
     by_key: dict[str, Revocation] = {}
-    for entry in (read_entry(each, sys.maxsize, signed.signer) for each in entries):  # by its date alone
-        if entry.key not in by_key or entry.since < by_key[entry.key].since:  # the earlier date tells what the later one does
+    for entry in (read_entry(each, sys.maxsize, signed.signer) for each in entries):  # by its date only
+        if entry.key not in by_key or entry.since < by_key[entry.key].since:  # the earlier date covers what the later one does
             by_key[entry.key] = entry
     return Revocations(number, signed.at, office, by_key)
 

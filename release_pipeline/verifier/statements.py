@@ -202,7 +202,7 @@ class Statement:
     role: str
 
 
-_SHAPES = {"kind": str, "subject": str, "hash": HEX, "signer": HEX, "name": NAME, "at": TIME, "why": str}
+FIELDS = {"kind": str, "subject": str, "hash": HEX, "signer": HEX, "name": NAME, "at": TIME, "why": str}
 
 
 def read_keys(document: Any) -> dict[str, Key]:
@@ -253,12 +253,12 @@ def verify_keys(signed: Any, keys: Mapping[str, Key], digest: str) -> Statement:
 
 
 def check_statement(signed: Any, keys: Mapping[str, Key], **wanted: str) -> Statement:
-    """Likewise, and its `kind`, `subject` and `hash` must be these where they are given."""
+    """The statement, verified by keys; its `kind`, `subject` and `hash` must be these where they are given."""
     statement = get(signed, "statement", dict)
     get(signed, "sshsig", str)
-    for name, shape in _SHAPES.items():
+    for name, shape in FIELDS.items():
         get(statement, name, shape)
-    if len(statement) != len(_SHAPES) or len(signed) != 2:
+    if len(statement) != len(FIELDS) or len(signed) != 2:
         raise Fault("it has other parts than a signed statement")
     key = keys.get(statement["name"])
     if key is None or key.fingerprint != statement["signer"]:

@@ -1,4 +1,4 @@
-"""How officers followed each other, and whose keys were revoked, as officers.json tells it."""
+"""How officers followed each other, and whose keys were revoked, as officers.json has it."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _read_standing(each: Json) -> tuple[str, str, str]:
 
 
 def read_officers(document: Any) -> Succession:
-    """The office as an officers.json tells it: the first list of keys, and everything by which officers followed each other."""
+    """The office by an officers.json: the first list of keys, and everything by which officers followed each other."""
     office, links = Succession(), get(document, "officers", list)
     if not 0 < len(links) <= 1000:
         raise Fault("there is no officer in it, or more than any office had")

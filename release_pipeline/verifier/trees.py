@@ -184,7 +184,7 @@ def _scan_zip(archive: zipfile.ZipFile, file: io.BufferedReader, size: int) -> T
 
 
 def _judge_folders(folders: Sequence[zipfile.ZipInfo], files: Collection[str]) -> list[str]:
-    """What is wrong with folders that stand in a zip for themselves: some programs make them."""
+    """What is wrong with entries of a zip that are folders, which some programs make."""
     if len(folders) > MOST_FILES:
         raise Fault(f"there are more than {MOST_FILES} folders")
     faults = list[str]()
@@ -260,7 +260,7 @@ def _check_layout(file: io.BufferedReader, archive: zipfile.ZipFile) -> None:
 
 
 def _is_as_told(file: io.BufferedReader, entry: zipfile.ZipInfo, end: int) -> bool:
-    """Whether an entry says of itself what the directory does, under that name alone, and ends at `end`."""
+    """Whether an entry says of itself what the directory does, under only that name, and ends at `end`."""
     file.seek(entry.header_offset)
     signature, _, flags, method, _, _, *stated, of_name, of_extra = struct.unpack("<4s5H3L2H", file.read(30))
     name, mine, theirs = file.read(of_name), _read_extras(file.read(of_extra)), _read_extras(entry.extra)
@@ -283,7 +283,7 @@ def _is_as_told(file: io.BufferedReader, entry: zipfile.ZipInfo, end: int) -> bo
 
 
 def _list_deferred(wanted: Sequence[int]) -> list[bytes]:
-    """How CRC and sizes can stand behind a file."""
+    """The forms in which CRC and sizes can follow a file."""
     forms = [struct.pack("<L2Q", *wanted)]
     if max(wanted) <= _LARGE:
         forms.append(struct.pack("<3L", *wanted))

@@ -36,7 +36,7 @@ from release_pipeline.store.site import HOME, Site
 set_up_process()
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-_NAMES = Names()  # of the site's own records, where it is alone
+_NAMES = Names()  # of the site's own records, which have no other site
 _FOLDERS = ("schedules", "history", "history/runs", "logs", ".logs_queue")
 
 
@@ -150,9 +150,9 @@ def open_ui(
 
 
 def prepare(site: Site) -> None:
-    """Make the site's Dagster folder with its instance and workspace files, which are left alone if they are there."""
+    """Make the site's Dagster folder with its instance and workspace files, unless they are there."""
     own_folder(site.dagster_home)
-    for name in _FOLDERS:  # Dagster would make them as the umask says; it leaves those alone that are there
+    for name in _FOLDERS:  # Dagster would make them as the umask says
         own_folder(site.dagster_home / name)
     here = Path(__file__).resolve()
     for name in ("dagster.yaml", "workspace.yaml"):

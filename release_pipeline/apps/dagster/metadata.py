@@ -1,7 +1,8 @@
-"""The one way from evidence to Dagster's metadata: an allow-list with a type and a meaning for each fact.
+"""The one way from evidence to Dagster's metadata: an allow-list with a type and a meaning for each
+fact.
 
-Whoever may look at Dagster's UI sees all of it. A fact that is not listed here cannot get there, and figures computed against
-the original only where the site says so.
+Everybody with access to Dagster's UI sees all of it. A fact that is not listed here cannot get
+there, and figures computed against the original only where the site says so.
 """
 
 from __future__ import annotations
@@ -87,17 +88,14 @@ def describe_column(policy: Policy, name: str) -> str:
     column = policy.columns[name]
     if policy.protect.is_synthetic:
         return f"{column.role}; synthetic: made of noisy counts of all columns"
+    mask = ""
     if name in policy.noise_columns:
         k = f", k = {policy.protect.k}" if policy.protect.k else ""
-        if name not in policy.column_epsilon:
-            return f"{column.role}; replaced by centroids of {policy.protect.method}{k}"
-        swapped = f", then swapped within blocks of {policy.block_size} or more alike records" if policy.swap is not None else ""
-        return f"{column.role}; noise by {policy.protect.method}{k}, {policy.unit} {policy.column_epsilon[name]}{swapped}"
-    if (generalised := policy.generalised_columns.get(name)) is not None:
-        return f"{column.role}; made coarser: {generalised.hierarchy.words}"
-    if name in policy.swapped_columns:
-        return f"{column.role}; as it is, swapped within blocks of {policy.block_size} or more alike records"
-    return f"{column.role}; released as it is"
+        mask = f"replaced by centroids of {policy.protect.method}{k}"
+        if name in policy.column_epsilon:
+            swapped = f", then swapped within blocks of {policy.block_size} or more alike records" if policy.swap else ""
+            mask = f"noise by {policy.protect.method}{k}, {policy.unit} {policy.column_epsilon[name]}{swapped}"
+    return f"{column.role}; {column.describe(mask)}"
 
 
 def column_metadata(policy: Policy, previous: dg.AssetKey) -> dict[str, Any]:

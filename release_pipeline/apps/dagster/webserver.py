@@ -62,7 +62,7 @@ class Opening:
 
 
 def main(argument: str) -> int:
-    """Serve until told to end; the exit code."""
+    """Serve until a signal comes or the daemon ends; returns the exit code."""
     settings = json.loads(argument)
     opening = Opening(**{**settings, "allow_hosts": tuple(settings["allow_hosts"])})
     home = Path(os.environ[HOME])

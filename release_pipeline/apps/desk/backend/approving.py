@@ -10,7 +10,7 @@ from typing import Any
 
 from release_pipeline.apps.desk.backend.calls import Asked, Call, Document, File
 from release_pipeline.apps.desk.backend.lookups import list_lines, shorten_paths
-from release_pipeline.apps.desk.backend.people import KEPT_MONTHS, NAME, Role
+from release_pipeline.apps.desk.backend.people import KEPT_MONTHS, Role
 from release_pipeline.apps.desk.backend.reviewing import READERS, RELEASE
 from release_pipeline.apps.desk.backend.signing import pack
 from release_pipeline.apps.door import Refused
@@ -26,6 +26,7 @@ from release_pipeline.publish.history import tell_history
 from release_pipeline.publish.verification import measure_release, verify_release
 from release_pipeline.review.requests import Change, Request, list_requests, read_caps_request, read_policy_request
 from release_pipeline.sentences import REVIEWERS
+from release_pipeline.verifier.documents import NAME
 
 OVERSEERS = frozenset({Role.OFFICER, Role.AUDITOR})
 

@@ -18,10 +18,11 @@ from release_pipeline.errors import WrongUsage
 from release_pipeline.policy.documents import read_as
 from release_pipeline.store.files import write_text
 from release_pipeline.store.site import Site
+from release_pipeline.trust.remarks import check_remarks
+from release_pipeline.verifier.remarks import MOST_REMARKS, Remarks
 
-MOST_REMARKS, LONGEST_REMARK = 200, 2000
 MOST_BYTES = 500_000  # of all drafts of a person: 120 of the longest remarks, of letters that take two bytes
-_LONGEST_PASSAGE, _MOST_TARGETS = 200, 50
+_MOST_TARGETS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +59,8 @@ class Drafts:
         return next(drafts, Draft(target, digest))
 
     def add(self, person: str, target: str, digest: str, remark: DraftRemark) -> None:
-        """Add a remark."""
-        _check(remark)
+        """Add a remark; `WrongUsage` where it has not the form of remarks."""
+        check_remarks(Remarks(target, digest, ((remark.passage, remark.text),)).document)
         with self._site.changing_desk():
             mine = self.read(person, target, digest)
             if len(mine.remarks) >= MOST_REMARKS:
@@ -100,15 +101,6 @@ class Drafts:
 
     def _file(self, person: str) -> Path:
         return self._site.desk / f"drafts-{person}.json"
-
-
-def _check(remark: DraftRemark) -> None:
-    if not remark.text.strip():
-        raise WrongUsage("a remark says something.", where="remark", remedy="Write what you have to say of the passage.")
-    if len(remark.text) > LONGEST_REMARK or len(remark.passage) > _LONGEST_PASSAGE:
-        raise WrongUsage(f"a remark has at most {LONGEST_REMARK} characters.", where="remark", remedy="Make two of it.")
-    if not all(char.isprintable() or char == "\n" for char in remark.text) or not remark.passage.isprintable():
-        raise WrongUsage("a remark is plain text.", where="remark", remedy="Leave out what cannot be printed.")
 
 
 EVERYBODY = frozenset(Role)

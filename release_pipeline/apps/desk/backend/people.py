@@ -31,9 +31,9 @@ from release_pipeline.store.files import write_text
 from release_pipeline.store.settings import Say, Settings, meets
 from release_pipeline.store.site import SECTION, DeskAddress, Site
 from release_pipeline.trust.members import read_trust
+from release_pipeline.verifier.documents import NAME
 
 _EXAMPLE = "As in: desk: {people: {vic: [auditor], ana: [steward, operator]}}."
-NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 
 
 class Role(Enum):

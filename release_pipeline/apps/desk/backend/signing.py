@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from release_pipeline.apps.desk.backend.calls import Asked, Call, Document, DraftRemark, File
-from release_pipeline.apps.desk.backend.people import NAME, Role
+from release_pipeline.apps.desk.backend.people import Role
 from release_pipeline.apps.desk.backend.reviewing import READERS, RELEASE, check_reader, find_steward
 from release_pipeline.apps.door import Refused
 from release_pipeline.errors import WrongUsage
@@ -26,11 +26,11 @@ from release_pipeline.store.files import check_line
 from release_pipeline.store.site import Site
 from release_pipeline.trust.approvals import import_statement
 from release_pipeline.trust.members import Trust, read_trust
-from release_pipeline.verifier.remarks import hash_remarks
+from release_pipeline.verifier.documents import NAME
+from release_pipeline.verifier.remarks import Remarks, hash_remarks
+from release_pipeline.verifier.statements import FIELDS
 
 MOST_STATEMENTS = 4
-_REMARKS_FORMAT = "release-pipeline/remarks/1"
-_FIELDS = {"kind", "subject", "hash", "signer", "name", "at", "why"}
 _NUMBER = re.compile(r"[0-9]{1,4}")
 _WHAT = re.compile("candidate|policy|populations")
 _VERDICTS = {
@@ -162,8 +162,7 @@ def _make_remarks(asked: Asked, what: str, subject: str, digest: str) -> Mapping
     draft = asked.drafts.read(asked.person.name, subject, digest)
     if not draft.remarks:
         return None
-    remarks = [{"passage": remark.passage, "text": remark.text} for remark in draft.remarks]
-    return {"format": _REMARKS_FORMAT, "subject": subject, "hash": digest, "remarks": remarks}
+    return Remarks(subject, digest, tuple((remark.passage, remark.text) for remark in draft.remarks)).document
 
 
 def _fetch_bundle(asked: Asked) -> File:
@@ -199,7 +198,7 @@ def read_statements(body: str) -> list[dict[str, Any]]:
         is_right = 1 <= len(parts) <= MOST_STATEMENTS and all(
             set(part) == {"statement", "sshsig"}
             and isinstance(part["sshsig"], str)
-            and set(part["statement"]) == _FIELDS
+            and set(part["statement"]) == set(FIELDS)
             and all(isinstance(value, str) and value.isprintable() for value in part["statement"].values())
             for part in parts
         )
