@@ -6,6 +6,7 @@ import json
 import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import dagster as dg
 import pytest
@@ -82,9 +83,9 @@ def test_every_way_to_be_unwell_is_told(
     assert main(["status", "--health", "--home", str(tiny.home)]) == 1
     assert "NOT OK  vault" in capsys.readouterr().out
     tiny.site.vault.chmod(0o700)
-    monkeypatch.setattr(health, "read_free", lambda _: LEAST_FREE - 1)
+    monkeypatch.setattr(health.shutil, "disk_usage", lambda _: SimpleNamespace(free=LEAST_FREE - 1))
     assert list(unwell(check(tiny.site))) == ["disk"]
-    monkeypatch.setattr(health, "read_free", lambda _: LEAST_FREE)
+    monkeypatch.setattr(health.shutil, "disk_usage", lambda _: SimpleNamespace(free=LEAST_FREE))
     assert unwell(check(tiny.site)) == {}
     shutil.move(tiny.site.vault / "key", tiny.home / "key")
     assert set(unwell(check(tiny.site))) == {"registry", "vault"}
