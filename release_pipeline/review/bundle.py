@@ -50,8 +50,8 @@ from release_pipeline.trust.remarks import (
     check_remarks,
     list_policy_passages,
     list_release_passages,
-    tell_remarks,
-    tell_votes,
+    list_visible_remarks,
+    read_visible_votes,
 )
 from release_pipeline.verifier.remarks import Remarks
 
@@ -237,8 +237,8 @@ def describe_review(site: Site, target: str) -> Iterator[str]:
     """The votes on a candidate and the remarks on it or on a policy, as far as everybody may see them, in lines."""
     subject = find_subject(site, target)
     with site.open_registry(read_only=True) as registry:
-        remarks = tell_remarks(registry, need_trust(site, registry), subject.name)
-        votes = None if subject.release is None else tell_votes(registry, subject.release)
+        remarks = list_visible_remarks(registry, need_trust(site, registry), subject.name)
+        votes = None if subject.release is None else read_visible_votes(registry, subject.release)
     yield f"{subject.name}  hash {subject.hash[:12]}"
     if votes is not None:
         hidden = "" if votes.are_in else "; they are told when all are in"

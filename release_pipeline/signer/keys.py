@@ -39,7 +39,7 @@ class Signer:
             made = read_ssh_signature(text, namespace)
         except Fault as fault:
             raise WrongUsage(f"ssh-keygen made a signature that cannot be used: {fault.what}") from None
-        if made.public != self.public or not verify_signature(self.public[:32], made.tell_signed(message), made.signature):
+        if made.public != self.public or not verify_signature(self.public[:32], made.signed_bytes(message), made.signature):
             raise WrongUsage("the signature by ssh-keygen does not hold, or is by another key")
         return text
 

@@ -94,7 +94,7 @@ class PublicKey:
         made = read_ssh_signature(signed["sshsig"])
         if made.public != self.raw:
             raise InvalidSignature
-        Ed25519PublicKey.from_public_bytes(self.raw[:_RAW]).verify(made.signature, made.tell_signed(message_of(statement)))
+        Ed25519PublicKey.from_public_bytes(self.raw[:_RAW]).verify(made.signature, made.signed_bytes(message_of(statement)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,7 @@ def find_noted(registry: Registry, statement: Mapping[str, Any]) -> Event | None
 
 def list_remarks(registry: Registry, trust: Trust, subject: str) -> tuple[Remark, ...]:
     """Every remark on a release (POLICY/PARTITION/rN) or a policy, in order, except those signed
-    with a key that was revoked from before. `tell_remarks` says which of them a reader may see."""
+    with a key that was revoked from before. `list_visible_remarks` says which of them a reader may see."""
     remarks: list[Remark] = []
     for event in registry.events:
         if event.kind != REMARKED or event.content["subject"] != subject:
@@ -136,17 +136,17 @@ def find_role(events: Sequence[Event], event: Event) -> str:
     return ""
 
 
-def tell_remarks(registry: Registry, trust: Trust, subject: str, *, reader: str | None = None) -> tuple[Remark, ...]:
+def list_visible_remarks(registry: Registry, trust: Trust, subject: str, *, reader: str | None = None) -> tuple[Remark, ...]:
     """The remarks that a reader may see now; without a reader, those that everybody may. Others see a reviewer's remarks on a
     candidate once they may see the votes on it, or on the candidate that replaced it."""
     remarks = list_remarks(registry, trust, subject)
     status = next((known for name, known in read_statuses(registry.events).items() if str(name) == subject), None)
     return tuple(
-        remark for remark in remarks if status is None or remark.name == reader or is_told(remark.role, remark.about, status)
+        remark for remark in remarks if status is None or remark.name == reader or is_visible(remark.role, remark.about, status)
     )
 
 
-def is_told(role: str, about: str, status: ReleaseStatus) -> bool:
+def is_visible(role: str, about: str, status: ReleaseStatus) -> bool:
     """Whether everybody may see what somebody in this role remarked on the candidate with that hash."""
     return role != "reviewer" or about in status.told or (about != status.candidate_hash and not status.is_blind)
 
@@ -157,7 +157,7 @@ def is_told(role: str, about: str, status: ReleaseStatus) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldVotes:
+class VisibleVotes:
     """What a reader may know of the votes on the current candidate of a release: how many people
     have voted (`count`) and how many must approve (`needed`). `own_vote` is the reader's last,
     `votes` the last of each person and `given` every one in order, both empty until all
@@ -171,7 +171,7 @@ class ToldVotes:
     given: tuple[Vote, ...]
 
 
-def tell_votes(registry: Registry, release: ReleaseId, *, reader: str | None = None) -> ToldVotes:
+def read_visible_votes(registry: Registry, release: ReleaseId, *, reader: str | None = None) -> VisibleVotes:
     """The votes that a reader may see; without a reader, those that everybody may. The steward sees no more than others. Raises
     `Blocked` where there is no candidate."""
     status = status_of(registry, release)
@@ -181,4 +181,4 @@ def tell_votes(registry: Registry, release: ReleaseId, *, reader: str | None = N
     last = last_votes(given, status.candidate_hash)
     shown = ((), ()) if status.is_blind else (tuple(last[name] for name in sorted(last)), given)
     needed, own_vote = policy_of(registry, status.policy_hash).review.reviewers, None if reader is None else last.get(reader)
-    return ToldVotes(len(status.voters), needed, not status.is_blind, own_vote, *shown)
+    return VisibleVotes(len(status.voters), needed, not status.is_blind, own_vote, *shown)

@@ -94,6 +94,6 @@ def _find_attester(payload: bytes, text: str, keys: Mapping[str, Key]) -> Key:
     key = keys.get(hash_ssh_key(made.public))
     if key is None:
         raise Fault(f"it is signed with a key that may not sign packages by {KEYS}")
-    if not verify_signature(key.public[:32], made.tell_signed(payload), made.signature):
+    if not verify_signature(key.public[:32], made.signed_bytes(payload), made.signature):
         raise Fault(f"the signature of '{key.name}' is not valid")
     return key

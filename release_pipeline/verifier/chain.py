@@ -292,7 +292,7 @@ class History:
             raise Fault("a list that was signed at a moment that is not believed was put back")
         if handed:
             self._check_registry(event)
-            self._tell_stale(event)
+            self._note_stale(event)
         self.office.follow_list(content, keys)
         self.revoked += [Revocation(key, since, event.number, signed.signer, quorum=True) for key, since in self.office.revoked]
         if event.number in self._known.doubted:
@@ -309,7 +309,7 @@ class History:
         if not 0 <= number < event.number or head != {"event": number, "hash": self.events[number - 1].hash if number else ""}:
             raise Fault("it was signed for another registry than this")
 
-    def _tell_stale(self, event: Event) -> None:
+    def _note_stale(self, event: Event) -> None:
         """Note a succession that was signed before the list was changed, and accepted after it: it brings the older list back.
         What was signed since stands."""
         head: int = event.content["succession"]["registry"]["event"]

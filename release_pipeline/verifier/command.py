@@ -160,7 +160,7 @@ def verify_events(lines: Iterable[str | bytes], officer: str | Collection[str] |
     return report.findings
 
 
-def _told_looks(history: History, release: str, candidate: str) -> int:
+def _read_looks(history: History, release: str, candidate: str) -> int:
     """The number of looks in the public facts of a candidate."""
     events = [event for event in history.of("candidate", release) if event.content.get("candidate_hash") == candidate]
     looks = find_member(get(events[-1].content, "facts", dict), "looks") if events else 0
@@ -181,7 +181,7 @@ def _check_published(report: Report, history: History, event: Event) -> None:
     candidate = get(intents[-1].content, "candidate_hash", HEX)
     check_approvals(report, history, package, candidate, policy)
     check_moment(report, history, package, policy)
-    check_looks(history, event.release, _told_looks(history, event.release, candidate), "the candidate")
+    check_looks(history, event.release, _read_looks(history, event.release, candidate), "the candidate")
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -29,7 +29,7 @@ def check_keys(report: Report, tree: Tree) -> dict[str, Key]:
         report("ok", f"{tree.prefix}{KEYS_SIG}: the list of {len(keys)} trusted keys is signed by its officer {signed.name}")
         _check_counts(report, tree.prefix + KEYS_SIG, signed, keys)
         report.dated.append((tree.prefix + KEYS_SIG, signed.at))
-        _tell_what_dates_prove(report, at, find_officer(keys))
+        _note_what_dates_prove(report, at, find_officer(keys))
     return keys
 
 
@@ -117,7 +117,7 @@ def _check_in_office(report: Report, signed: Statement, officer: str) -> None:
         )
 
 
-def _tell_what_dates_prove(report: Report, where: str, officer: str) -> None:
+def _note_what_dates_prove(report: Report, where: str, officer: str) -> None:
     """Note where only dates say that a former officer's key signed in time."""
     revoked = report.revocations is not None and officer in report.revocations.entries
     if officer in report.left and not revoked and not where.startswith(PACKAGE):

@@ -58,7 +58,7 @@ class Report:
             self("ok", f"{sentence}, linked by signed successions to {self._linked[fingerprint]}, which was given")
         elif fingerprint not in self._told and self.given:
             known = fingerprint in self.given
-            told = "as it was given" if known else self._tell_stranger(fingerprint)
+            told = "as it was given" if known else self._describe_stranger(fingerprint)
             self("ok" if known else "FAIL", f"{sentence}, {told}")
         elif fingerprint not in self._told:
             self("note", f"{sentence}; everything stands on it: compare it with what the publisher tells by another channel")
@@ -66,7 +66,7 @@ class Report:
             self.officers.append(fingerprint)
         self._told.add(fingerprint)
 
-    def _tell_stranger(self, fingerprint: str) -> str:
+    def _describe_stranger(self, fingerprint: str) -> str:
         """What is wrong with an officer who was not given, and what to fetch."""
         sentence = "which is not the one that was given"
         if OFFICERS not in self.lines:

@@ -72,7 +72,7 @@ class SshSignature:
     token: bytes = b""
     namespace: str = SSH_NAMESPACE
 
-    def tell_signed(self, message: bytes) -> bytes:
+    def signed_bytes(self, message: bytes) -> bytes:
         """The bytes that the key itself signed, where the signature is of `message`."""
         digest = hashlib.new(self.hash_name.decode(), message).digest()
         signed = SSH_MAGIC + pack_ssh(self.namespace.encode(), b"", self.hash_name, digest)
@@ -174,7 +174,7 @@ def _is_signed_by(public: bytes, signed: Any) -> bool:
     """Whether the key made the SSH signature of a statement."""
     made = read_ssh_signature(get(signed, "sshsig", str))
     return made.public == public and is_valid_signature(
-        public[:32], made.tell_signed(message_of(signed["statement"])), made.signature
+        public[:32], made.signed_bytes(message_of(signed["statement"])), made.signature
     )
 
 

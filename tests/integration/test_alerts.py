@@ -93,7 +93,7 @@ def tiny(made: Path, tmp_path: Path) -> TinySite:
 def test_each_thing_is_told_once_and_in_order(tiny: TinySite, sent: Sent) -> None:
     """What stands when somebody is first named, in the order in which it happened; then nothing, until something happens."""
     say(tiny, ALL)
-    sender.tell(tiny.site)
+    sender.send_alerts(tiny.site)
     kinds = [(alert.kind, alert.release, alert.waits_for) for _, alert in sent]
     assert kinds == [
         ("waiting", "people/1/r1", "review"),
@@ -106,10 +106,10 @@ def test_each_thing_is_told_once_and_in_order(tiny: TinySite, sent: Sent) -> Non
     assert blocked.words == REFUSED
     assert blocked.site == "office"
     assert sent[2][1].words == "people__ingested: it failed."
-    sender.tell(tiny.site)
+    sender.send_alerts(tiny.site)
     assert len(sent) == 3
     record_failed_run(tiny.site, open_release(tiny.site, "people", "3").id, "people__ingested: it failed.", run="def")
-    sender.tell(tiny.site)
+    sender.send_alerts(tiny.site)
     assert [alert.kind for _, alert in sent[3:]] == ["failed"]
     assert len(set(ids(sent))) == 4
 
@@ -121,7 +121,7 @@ def test_what_was_over_before_anybody_was_named_is_not_told(tiny: TinySite, sent
     tiny.write_rows(make_rows(releases=("1", "2", "3")))
     run_release(tiny.flow("2"))
     say(tiny, ALL)
-    sender.tell(tiny.site)
+    sender.send_alerts(tiny.site)
     assert [alert.kind for _, alert in sent] == ["waiting", "failed", "waiting"]
     (tiny.home / "people.csv").write_text(spoiled)
     spoil(tiny, "out of domain", make_rows(releases=("3",)))
@@ -129,7 +129,7 @@ def test_what_was_over_before_anybody_was_named_is_not_told(tiny: TinySite, sent
         run_release(tiny.flow("3"))
     tiny.write_rows(make_rows(releases=("1", "2", "3")))
     run_release(tiny.flow("3"))
-    sender.tell(tiny.site)
+    sender.send_alerts(tiny.site)
     assert [(alert.kind, alert.release) for _, alert in sent[3:]] == [("blocked", "people/3/r1"), ("waiting", "people/3/r1")]
 
 
@@ -145,7 +145,7 @@ def test_a_crash_loses_nothing(tiny: TinySite, sent: Sent, monkeypatch: pytest.M
         patch.setattr(look.Outbox if where == "put" else look, where, die)
         with pytest.raises(KeyboardInterrupt):
             look.look(tiny.site)
-    sender.tell(tiny.site)
+    sender.send_alerts(tiny.site)
     assert [alert.kind for _, alert in sent] == ["waiting", "blocked", "failed"]
 
 
@@ -178,19 +178,19 @@ def test_a_cap_that_is_nearly_spent_is_told(tiny: TinySite, sent: Sent, cap: str
     """Where the next release has no room, or a share is reached; once more only under another cap."""
     tiny.write_cap(cap)
     say(tiny, f"alerts:\n  - {{on: [cap]{rule}, webhook: 'https://a.example'}}\n")
-    sender.tell(tiny.site)
-    sender.tell(tiny.site)
+    sender.send_alerts(tiny.site)
+    sender.send_alerts(tiny.site)
     assert [alert.words.rpartition(": " if not rule else ", ")[2] for _, alert in sent] == told
     assert all((alert.population, alert.release) == ("folk", None) for _, alert in sent)
     tiny.write_cap("epsilon: 3.5, definition: idp, scope: column")
-    sender.tell(tiny.site)
+    sender.send_alerts(tiny.site)
     assert len(sent) == len(told) + 1
 
 
 def test_no_cell_is_told(tiny: TinySite, sent: Sent) -> None:
     """Not in what is sent, nor in what is kept; the search would find one."""
     say(tiny, ALL + "  - {on: [failed, blocked, waiting], webhook: 'https://down.example'}\n")
-    sender.tell(tiny.site)
+    sender.send_alerts(tiny.site)
     blobs = read_blobs(tiny.site.dagster_home) | {"sent": json.dumps([str(alert) for _, alert in sent]).encode()}
     assert len([name for name in blobs if name.endswith(".json")]) == 3
     assert find_canaries(blobs, CANARIES) == []

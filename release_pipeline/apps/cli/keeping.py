@@ -14,7 +14,7 @@ from release_pipeline.apps.cli.commands import keep_line, print_lines
 from release_pipeline.errors import WrongUsage
 from release_pipeline.ledger.office import load_head, read_head
 from release_pipeline.operate.alerts.look import describe_preview, find_warnings, preview
-from release_pipeline.operate.alerts.sending import NOBODY, describe_sent, tell
+from release_pipeline.operate.alerts.sending import NOBODY, describe_sent, send_alerts
 from release_pipeline.operate.backup import describe_restored, write_backup
 from release_pipeline.operate.backup import restore as put_back
 from release_pipeline.operate.survivors import accept, read_named
@@ -115,6 +115,6 @@ def alert(dry_run: bool, site: Site) -> int:
     if dry_run:
         print_lines(describe_preview(preview(site)))
         return 0
-    sent = tell(site)
+    sent = send_alerts(site)
     print_lines(describe_sent(sent) if sent else [NOBODY])
     return 1 if any(each.left for each in sent) else 0

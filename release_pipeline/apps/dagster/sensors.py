@@ -74,10 +74,10 @@ def build_telling(names: Names, automations: Automations) -> dg.SensorDefinition
         description="Tells those whom site.yaml names what happened, each thing once.",
     )
     def telling(context: dg.SensorEvaluationContext) -> Any:
-        from release_pipeline.operate.alerts.sending import NOBODY, describe_sent, tell  # takes long to load
+        from release_pipeline.operate.alerts.sending import NOBODY, describe_sent, send_alerts  # takes long to load
 
         try:
-            done = tell(names.site_of(context).open())
+            done = send_alerts(names.site_of(context).open())
         except ReleasePipelineError as error:
             return dg.SkipReason(error.in_full)
         return dg.SkipReason(f"{'; '.join(describe_sent(done)) if done else NOBODY}.")

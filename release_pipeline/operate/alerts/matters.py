@@ -35,7 +35,7 @@ from release_pipeline.policy.documents import Moment
 from release_pipeline.policy.plans.loss import Account, next_loss
 from release_pipeline.store.ledger import LOST, Charge, charges_of
 from release_pipeline.store.registry import Event, ReleaseId
-from release_pipeline.trust.remarks import find_role, is_told
+from release_pipeline.trust.remarks import find_role, is_visible
 
 Kind: TypeAlias = Literal["failed", "blocked", "waiting", "late", "cap", "returned", "remarked", "decided"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -255,7 +255,7 @@ def _of_remarks(view: View, state: SiteState) -> Iterator[Matter]:
             continue
         status = None if event.release is None else state.releases[event.release]
         about, since, role = str(event.content["document"]["hash"]), event, find_role(view.events, event)
-        if status is not None and not is_told(role, about, status):
+        if status is not None and not is_visible(role, about, status):
             continue
         if status is not None and role == "reviewer":  # shown with the votes, if these came later
             since = view.events[max(event.number, status.told.get(about, 0)) - 1]

@@ -133,7 +133,7 @@ class Sent:
     reason: str = ""
 
 
-def tell(site: Site, *, longest: float = LONGEST_SECONDS) -> list[Sent]:
+def send_alerts(site: Site, *, longest: float = LONGEST_SECONDS) -> list[Sent]:
     """Look at the site, and send what waits. Returns what each receiver got; raises only for what is wrong at the site."""
     trouble: ReleasePipelineError | None = None
     try:

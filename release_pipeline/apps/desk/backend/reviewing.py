@@ -31,7 +31,7 @@ from release_pipeline.store.files import read_sums
 from release_pipeline.store.registry import Registry, ReleaseId
 from release_pipeline.store.site import Site
 from release_pipeline.trust.members import read_trust
-from release_pipeline.trust.remarks import Remark, ToldVotes, list_release_passages, tell_remarks, tell_votes
+from release_pipeline.trust.remarks import Remark, VisibleVotes, list_release_passages, list_visible_remarks, read_visible_votes
 
 RELEASE = re.compile(r"[a-z][a-z0-9-]{0,62}/[A-Za-z0-9._-]{1,64}(?:/r[1-9][0-9]{0,5})?")
 READERS = frozenset({Role.REVIEWER, Role.OFFICER, Role.STEWARD, Role.AUDITOR})  # of candidates' pages, which are confidential
@@ -70,10 +70,10 @@ def _show_release(asked: Asked) -> Document:
         statuses = read_statuses(registry.events)
         status = statuses[_find(statuses, name)]
         policy = policy_of(registry, status.policy_hash) if status.policy_hash else None
-        votes = None if status.candidate_hash is None else tell_votes(registry, status.id, reader=asked.person.name)
+        votes = None if status.candidate_hash is None else read_visible_votes(registry, status.id, reader=asked.person.name)
         trust = read_trust(site, registry)
         retraction = _describe_retraction(registry, status)
-        remarks = () if trust is None else tell_remarks(registry, trust, name, reader=asked.person.name)
+        remarks = () if trust is None else list_visible_remarks(registry, trust, name, reader=asked.person.name)
     vote_refusal = _find_vote_refusal(asked, policy, status)
     may_read = policy is not None and is_reader(asked, policy.steward)
     return {
@@ -143,7 +143,7 @@ def _read_view(site: Site, policy: Policy, status: ReleaseStatus) -> InternalVie
     return build_internal_view(policy, load_evidence(folder))
 
 
-def _describe_votes(votes: ToldVotes) -> Document:
+def _describe_votes(votes: VisibleVotes) -> Document:
     """What a reader may know of the votes: their own and how many there are, and all of them once they are in."""
     return {
         "needed": votes.needed,

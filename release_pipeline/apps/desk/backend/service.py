@@ -150,7 +150,7 @@ class Backend:
         try:
             return self._answer(request)
         except Refused as refused:
-            return _tell(refused.status, refused.words)
+            return _make_refusal(refused.status, refused.words)
         except StoreBusy as busy:
             return self._refuse(503, busy, remedy="Load the page again in a moment.")
         except WrongUsage as wrong:
@@ -160,7 +160,7 @@ class Backend:
         except Exception:
             number = secrets.token_hex(4)
             _LOG.exception("call %r failed (%s)", request.call[:40], number)
-            return _tell(500, f"this went wrong inside, and is noted as {number}.", "", "Tell the operator this number.")
+            return _make_refusal(500, f"this went wrong inside, and is noted as {number}.", "", "Tell the operator this number.")
 
     def _answer(self, request: CallRequest) -> Answer:
         if request.call == ENTER:
@@ -237,7 +237,7 @@ class Backend:
         """The answer that has the error, without the site's path on its machine."""
         parts = (error.what, error.where, error.remedy if remedy is None else remedy, *error.details)
         what, where, to_do, *details = (shorten_path(self._site, part) for part in parts)
-        return _tell(status, what, where, to_do, tuple(details))
+        return _make_refusal(status, what, where, to_do, tuple(details))
 
 
 def _find_shown(call: Call, asked: Asked, given: Document | File) -> str:
@@ -254,7 +254,7 @@ def describe_person(person: Person) -> Document:
     return {"name": person.name, "roles": sorted(role.value for role in person.roles)}
 
 
-def _tell(status: int, what: str, where: str = "", remedy: str = "", details: tuple[str, ...] = ()) -> Answer:
+def _make_refusal(status: int, what: str, where: str = "", remedy: str = "", details: tuple[str, ...] = ()) -> Answer:
     return Answer(status, {"what": what, "where": where, "remedy": remedy, "details": list(details)})
 
 

@@ -204,14 +204,14 @@ class Desk:
         try:
             answer = await self._answer(request)
         except Refused as refused:
-            answer = _tell(request, refused.status, refused.words)
+            answer = _show_refusal(request, refused.status, refused.words)
         except Wrong as wrong:
-            answer = _tell(request, wrong.status, **wrong.refusal)
+            answer = _show_refusal(request, wrong.status, **wrong.refusal)
         except ClientDisconnect:  # or the server ended a request that took too long: nobody is there to answer
             return
         except Exception:
             _LOG.exception("a page failed")
-            answer = _tell(request, 500, "the page could not be made. The desk's log says why.")
+            answer = _show_refusal(request, 500, "the page could not be made. The desk's log says why.")
         await answer(scope, receive, with_headers(send, defaults=_HEADERS))
 
     async def _answer(self, request: Request) -> Response:
@@ -289,7 +289,7 @@ class Desk:
             if wrong.status == 401 and self._proxy is None and not way.sends:
                 return _ask_to_log_in(visit.request.scope["path"])
             if wrong.status in (401, 403) or wrong.status >= 500:
-                return _tell(visit.request, wrong.status, **wrong.refusal)
+                return _show_refusal(visit.request, wrong.status, **wrong.refusal)
             return await visit.render("refused.html", {}, status=wrong.status, refusal=wrong.refusal)
 
 
@@ -313,7 +313,9 @@ def _show_login(request: Request) -> Response:
     return show_page("login.html", {"message": "", "asks": asks, "page": page if _PAGE.fullmatch(page) else ""})
 
 
-def _tell(request: Request, status: int, what: str, where: str = "", remedy: str = "", details: Iterable[str] = ()) -> Response:
+def _show_refusal(
+    request: Request, status: int, what: str, where: str = "", remedy: str = "", details: Iterable[str] = ()
+) -> Response:
     """A page that says why nothing was done, also for people who are not logged in."""
     base = request.scope.get(_BASE, "")
     refusal = {"what": what, "where": where, "remedy": remedy, "details": list(details), "base": base}
