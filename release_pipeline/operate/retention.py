@@ -58,8 +58,8 @@ def _note(site: Site, releases: Sequence[ReleaseId]) -> None:
 
 
 def _find_due(site: Site, now: datetime) -> list[ReleaseStatus]:
-    """The releases whose tables may be removed now. How long says the policy that a release was charged under, which the
-    officer approved, or without an officer the policy of the site."""
+    """The releases whose tables may be removed now. The policy that a release was charged under says how long they stay; at a
+    site without an officer, the policy as its file is now."""
     with site.open_registry(read_only=True) as registry:
         statuses = read_statuses(registry.events).values()
         trusted = any(event.kind == TRUSTED for event in registry.events)
