@@ -83,7 +83,7 @@ quick: $(READY)  ## about a minute on two cores: style, types of what changed, u
 	wait $$second; second=$$?; cat "$$said"; exit $$((first || second))
 
 desk: $(DEMO_READY)  ## the demo's desk: pages for five people in a browser, to play the story of docs/desk.md (after make demo; PORT=8800: at another port)
-	@$(BIN)/release-pipeline desk --home demo --demo $(if $(PORT),--port $(PORT))
+	@$(BIN)/release-pipeline desk --home demo $(if $(PORT),--port $(PORT))
 
 ui: $(DEMO_READY)  ## the Dagster UI of the demo, at the link that it prints (after make demo)
 	@$(BIN)/release-pipeline ui --home demo

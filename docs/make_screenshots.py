@@ -11,7 +11,6 @@ import base64
 import csv
 import json
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -193,15 +192,14 @@ _PRESS = (
 def _desk(home: Path) -> Iterator[dict[str, str]]:
     """The link of each person, while the desk of a demo is open."""
     port = _free_port()
-    command = [sys.executable, "-m", "release_pipeline.apps.cli", "desk", "--home", str(home), "--demo", "--port", str(port)]
-    with tempfile.TemporaryFile("w+") as printed, _process(command, printed):
+    program = [sys.executable, "-m", "release_pipeline.apps.cli", "desk"]
+    with _process([*program, "--home", str(home), "--port", str(port)]):
         _wait(f"http://127.0.0.1:{port}/alive")
-        said = ""
-        while "docs/desk.md" not in said:
-            time.sleep(0.5)
-            printed.seek(0)
-            said = printed.read()
-        yield dict(re.findall(r"^  (\w+) \(.*\n.*\n    (http\S+)", said, re.MULTILINE))
+        links: dict[str, str] = {}
+        for name in {person for _, person, _, _ in DESK}:
+            printed = subprocess.check_output([*program, "token", name, "--home", str(home)], text=True)  # noqa: S603
+            links[name] = f"http://127.0.0.1:{port}/login#{printed.strip().rpartition('#')[2]}"
+        yield links
 
 
 @contextmanager

@@ -1,6 +1,6 @@
-"""What every web page of ours asks before it answers: by which name it is reached, from which page, and who a proxy says it is.
+"""What every web page of ours checks before it answers: by which name and from which page it is asked, and whom a proxy names.
 
-Dagster's UI has more of it in `dagster_app/door`, the desk in `desk/web`.
+`apps.dagster.door` has the rest for Dagster's UI, `apps.desk.web` for the desk.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from release_pipeline.policy.values.text import read_yaml
 
 
 class Refused(Exception):
-    """A request that goes no further: the status of HTTP, and a message that repeats nothing that was sent."""
+    """A request that is refused, with the status of HTTP and a message that repeats nothing that was sent."""
 
     def __init__(self, status: int, words: str) -> None:
         super().__init__(words)
@@ -38,15 +38,13 @@ class Refused(Exception):
 
 
 def hash_secret(secret: str) -> str:
-    """The hash of a secret that was drawn at random: what can be guessed has to be kept otherwise."""
+    """The hash of a secret that was drawn at random; a secret that can be guessed would need a slower one."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 # Which names the door answers to, and which pages may change something: against DNS rebinding and
-# forged requests.
-#
-# A browser sends the name that it was told in Host, and the page that asks in Origin; no page can
-# change either. Cookies alone say nothing: the browser adds them whoever asks.
+# forged requests. A browser sends the name that it connects to in Host, and the page that asks in
+# Origin; no page can change either. Cookies prove nothing: the browser adds them for any page.
 
 
 Headers = Sequence[tuple[bytes, bytes]]
@@ -66,8 +64,8 @@ class Addresses:
 
     def check_change(self, headers: Headers) -> None:
         """Refuse what could change something unless a page of the door's own asks."""
-        own = (read_one(headers, b"origin") or "").lower() in self.origins
-        if not own or read_one(headers, b"sec-fetch-site") not in (None, "same-origin"):
+        is_ours = (read_one(headers, b"origin") or "").lower() in self.origins
+        if not is_ours or read_one(headers, b"sec-fetch-site") not in (None, "same-origin"):
             raise Refused(403, "this was asked by a page that is not the door's own, or by no page at all.")
 
     def check_look(self, headers: Headers) -> None:
@@ -79,29 +77,27 @@ class Addresses:
 
 
 def local_addresses(port: int, also: Iterable[str] = ()) -> Addresses:
-    """The door on this machine, and the names under which it is reached besides."""
+    """The addresses of a door on this machine, with other names under which it is reached."""
     hosts = frozenset({f"127.0.0.1:{port}", f"localhost:{port}", *(name.lower() for name in also)})
     return Addresses(hosts, frozenset(f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts))
 
 
 def proxy_addresses(hosts: Iterable[str]) -> Addresses:
-    """The names under which a proxy is reached: its pages come by TLS."""
+    """The addresses of a door behind a proxy with these names: its pages come by TLS."""
     names = frozenset(host.lower() for host in hosts)
     return Addresses(names, frozenset(f"https://{name}" for name in names))
 
 
 def read_one(headers: Headers, name: bytes) -> str | None:
-    """The value of a header that may stand once; twice, two readers could take different ones."""
-    found = [value for key, value in headers if key.lower() == name]
-    if len(found) > 1:
+    """The value of a header, None without one; `Refused` where it stands twice, since two readers could take different ones."""
+    values = [value for key, value in headers if key.lower() == name]
+    if len(values) > 1:
         raise Refused(400, "a header stands twice that may stand once.")
-    return found[0].decode("latin-1").strip() if found else None
+    return values[0].decode("latin-1").strip() if values else None
 
 
-# Who somebody is, where a reverse proxy has asked an OIDC provider: its headers count with the
-# secret that it shares with us.
-#
-# Its address would not do: any account of the machine can connect from 127.0.0.1.
+# Who somebody is, where a reverse proxy has asked an OIDC provider: its headers count with the secret
+# that it shares with us. Its address proves nothing: any account can connect from 127.0.0.1.
 
 
 EXAMPLE = "docs/operating.md has an example."
@@ -119,11 +115,11 @@ class ProxyHeaders:
 
     @property
     def addresses(self) -> Addresses:
-        """Pages come from the proxy alone, and by TLS."""
+        """The addresses of pages behind the proxy, which come by TLS."""
         return proxy_addresses(self.hosts)
 
     def find_person(self, headers: Headers) -> str:
-        """Who asks, as the proxy has them; refuses whoever did not come through it."""
+        """The name of the person who asks, by the proxy; `Refused` if they did not come through it."""
         secret = read_one(headers, self.secret_header.encode()) or ""
         if not hmac.compare_digest(secret.encode("latin-1"), self.secret.encode()):
             raise Refused(403, "this did not come through the proxy that the door trusts.")
@@ -134,27 +130,27 @@ class ProxyHeaders:
 
 
 def read_proxy_file(file: Path, *, headers: Sequence[str], lists: Sequence[str]) -> dict[str, Any]:
-    """What a file says of a proxy: its secret from `secret_file`, `headers` in lower case and different, `lists` of texts. Paths
-    in it are taken from its folder."""
+    """The settings of a proxy in a file: `secret` from its `secret_file`, names of `headers` in lower case, and `lists` of
+    texts. Paths in it start at its folder."""
     document, where = read_yaml(read_text(file)), str(file)
     if document.problems:
         raise_problems(document, document.problems, where, what="file")
     value: Any = document.value
-    said = cast("dict[str, Any]", value) if isinstance(value, dict) else dict[str, Any]()
+    settings = cast("dict[str, Any]", value) if isinstance(value, dict) else dict[str, Any]()
     expected = ("secret_file", *headers, *lists)
-    if set(said) != set(expected):
+    if set(settings) != set(expected):
         raise WrongUsage(f"a trusted proxy has exactly these: {', '.join(expected)}.", where=where, remedy=EXAMPLE)
     for name in lists:
-        texts = cast("list[Any]", said[name]) if isinstance(said[name], list) else [None]
-        if not all(isinstance(one, str) and one and "," not in one for one in texts):
+        texts = cast("list[Any]", settings[name]) if isinstance(settings[name], list) else [None]
+        if not all(isinstance(text, str) and text and "," not in text for text in texts):
             raise WrongUsage(f"'{name}' is a list of texts without commas.", where=where, remedy=EXAMPLE)
-    if not all(isinstance(said[name], str) and re.fullmatch(r"[A-Za-z0-9-]+", said[name]) for name in headers):
+    if not all(isinstance(settings[name], str) and re.fullmatch(r"[A-Za-z0-9-]+", settings[name]) for name in headers):
         raise WrongUsage("a header has letters, digits and hyphens.", where=where, remedy=EXAMPLE)
-    names = {name: said[name].lower() for name in headers}
-    if len(set(names.values())) != len(names) or not said["hosts"]:
-        count = {2: "two", 3: "three"}[len(names)]
-        raise WrongUsage(f"{count} different headers are needed, and a name in 'hosts'.", where=where, remedy=EXAMPLE)
-    return {"secret": _read_secret(file.parent / str(said["secret_file"])), **names, **{name: said[name] for name in lists}}
+    names = {name: settings[name].lower() for name in headers}
+    if len(set(names.values())) != len(names) or not settings["hosts"]:
+        raise WrongUsage("the headers must differ, and 'hosts' needs a name.", where=where, remedy=EXAMPLE)
+    secret = _read_secret(file.parent / str(settings["secret_file"]))
+    return {"secret": secret, **names, **{name: settings[name] for name in lists}}
 
 
 def _read_secret(file: Path) -> str:
@@ -173,11 +169,9 @@ def _read_secret(file: Path) -> str:
     return secret
 
 
-# Where a web page of ours listens: at a port of this machine, or at a Unix socket in a folder of
-# its own account.
-#
-# Any account of the machine can bind a port above 1023 first, and then gets everything that
-# browsers and proxies send there. No other account can make a socket in the server's own folder.
+# Where a web page of ours listens: at a port of this machine, or at a Unix socket in a folder of its
+# account. Any account can bind a port above 1023 first, and then gets everything that browsers and
+# proxies send there. No other account can make a socket in the server's folder.
 
 
 _QUEUE = 2048  # connections that the system holds until we accept them
@@ -187,13 +181,12 @@ _SOCKET_MODE = 0o660  # the owner, and the group that the folder gives it: the p
 @contextlib.contextmanager
 def opened_listener(port: int, uds: Path | None = None) -> Generator[socket.socket]:
     """A socket that listens at the path `uds`, or else at this port; raises `WrongUsage` where it cannot."""
-    with opened_port(port) if uds is None else opened_socket(uds) as listener:
+    with _opened_port(port) if uds is None else opened_socket(uds) as listener:
         yield listener
 
 
 @contextlib.contextmanager
-def opened_port(port: int) -> Generator[socket.socket]:
-    """A socket that listens at a port of this machine; raises `WrongUsage` where another process has it."""
+def _opened_port(port: int) -> Generator[socket.socket]:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         # Connections of a server that ended must not keep the next one from its port.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -206,14 +199,10 @@ def opened_port(port: int) -> Generator[socket.socket]:
 
 
 def _refuse_port(port: int, *, in_use: bool, why: str | None) -> WrongUsage:
-    if in_use:
-        what, remedy = (
-            f"another desk or program has port {port}.",
-            f"End it, or name another port, as in --port {port + 1 if port < 65535 else port - 1}.",
-        )
-    else:
-        what, remedy = f"port {port} cannot be listened at: {why}.", "Name another port, above 1023."
-    return WrongUsage(what, where="--port", remedy=remedy)
+    if not in_use:
+        return WrongUsage(f"port {port} cannot be listened at: {why}.", where="--port", remedy="Name another port, above 1023.")
+    remedy = f"End it, or name another port, as in --port {port + 1 if port < 65535 else port - 1}."
+    return WrongUsage(f"another desk or program has port {port}.", where="--port", remedy=remedy)
 
 
 @contextlib.contextmanager
@@ -241,7 +230,7 @@ def opened_socket(path: Path, *, mode: int = _SOCKET_MODE, option: str = "--uds"
 
 
 def _check_folder(folder: Path) -> None:
-    """Refuse a folder in which another account can put a socket of its own in the place of ours."""
+    """Refuse a folder in which another account can replace our socket."""
     rights = folder.stat()
     if rights.st_uid not in (os.getuid(), 0) or rights.st_mode & 0o022:
         raise WrongUsage(
@@ -262,19 +251,16 @@ def _remove_dead_socket(path: Path) -> None:
         path.unlink()
 
 
-# Limits of the servers of our web pages: how long a request may take, and how many connections
-# there are.
-#
-# uvicorn sets no deadline for a request, and its `limit_concurrency` refuses everybody alike. A
-# thousand connections with half a head each would take all files that the process may open. This
-# protocol ends slow requests. Where there are too many connections, it ends the one that has waited
-# longest for the rest of a request.
+# Limits of our web servers. uvicorn sets no deadline for a request, and its `limit_concurrency` refuses
+# everybody alike: a thousand connections with half a head each would take all files that the process
+# may open. This protocol ends slow requests. Where there are too many connections, it ends the one that
+# has waited longest for the rest of a request.
 
 
 HEAD_SECONDS = 10.0  # for the head of a request: browsers and proxies send it at once
 BODY_SECONDS = 60.0  # for the whole body: two megabytes, at 35 kB a second
 TAKING_SECONDS = 60.0  # in which the other end takes at least something of an answer
-MOST_CONNECTIONS = 400  # each may have a second file, to the counter: both fit into 1,024, the usual limit
+MOST_CONNECTIONS = 400  # each may need a second file, to the backend: both fit into 1,024, the usual limit
 SECURITY_HEADERS = {
     b"x-content-type-options": b"nosniff",
     b"x-frame-options": b"DENY",
@@ -335,22 +321,22 @@ def with_headers(
     defaults: Mapping[bytes, bytes],
     more: Iterable[tuple[bytes, bytes]] = (),
 ) -> Send:
-    """Sends every answer with these headers: `always` in the place of its own, `defaults` where it
-    has none of that name, and `more` beside its own."""
+    """A `send` that adds headers to every answer: `always` replaces the answer's, `defaults` counts
+    where it has none of that name, and `more` is added to its headers."""
 
     async def send_with(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
-            own = [pair for pair in message.get("headers", ()) if pair[0].lower() not in always]
-            names = {name.lower() for name, _ in own}
-            own += [pair for pair in defaults.items() if pair[0] not in names]
-            message = {**message, "headers": [*own, *always.items(), *more]}
+            headers = [pair for pair in message.get("headers", ()) if pair[0].lower() not in always]
+            names = {name.lower() for name, _ in headers}
+            headers += [pair for pair in defaults.items() if pair[0] not in names]
+            message = {**message, "headers": [*headers, *always.items(), *more]}
         await send(message)
 
     return send_with
 
 
 class PatientProtocol(H11Protocol):
-    """One connection, for as long as it goes on."""
+    """A connection that ends when a stage of a request takes too long."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -430,9 +416,9 @@ class PatientProtocol(H11Protocol):
 
     def _make_room(self) -> None:
         """End the connection that has waited longest without a whole request; this one, where all others are being answered."""
-        others = [one for one in self.connections if isinstance(one, PatientProtocol) and not one._ended]
-        if len(others) > MOST_CONNECTIONS:
-            min((one for one in others if one.waits), key=lambda one: one._begun).end()
+        going_on = [each for each in self.connections if isinstance(each, PatientProtocol) and not each._ended]
+        if len(going_on) > MOST_CONNECTIONS:
+            min((each for each in going_on if each.waits), key=lambda each: each._begun).end()
 
 
 def _cancel(timer: asyncio.TimerHandle | None) -> None:

@@ -197,11 +197,6 @@ def keep_looks(registry: Registry, chain: Iterable[Event]) -> None:
             registry.add(event.kind, **content)
 
 
-def find_looks(events: Iterable[Event], policy: str) -> tuple[Look, ...]:
-    """Every look under a policy of that name, whatever version of it, in order."""
-    return group_looks(events).get(policy, ())
-
-
 def group_looks(events: Iterable[Event]) -> dict[str, tuple[Look, ...]]:
     """Every look by the name of its policy, in order; without runs whose release was charged."""
     found: dict[str, list[Look]] = {}

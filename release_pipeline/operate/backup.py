@@ -1,11 +1,21 @@
-"""A backup: one file with all that a site cannot do without, as it was at one moment, while runs go on.
+"""A backup: one file with all that a site needs, as it was at one moment, while runs go on; and how
+it is restored.
 
-Its manifest finds damage. It proves nothing against whoever can write to the file, for the vault's key is in it: a backup is as
-trusted as where it was kept, or as its SHA-256, when that was kept elsewhere. So only what `backup` writes is taken from it, and
-nothing that anybody would run.
+Its manifest finds damage. It proves nothing against somebody who can write to the file, since the
+vault's key is in it: trust a backup as you trust the place where it was kept, or its SHA-256, if
+that was kept elsewhere. So only what `backup` writes is taken from it, and no code.
 
-Every vault and the registry are held open for the time of the copy, so nothing is written to any of them meanwhile. Their files
-are closed only after the databases are: closing a file frees the locks that this process has on it, those of DuckDB too.
+Every vault and the registry are held open during the copy, so nobody writes to them meanwhile.
+Their files are closed only after the databases are: closing a file frees the locks that this
+process has on it, including DuckDB's.
+
+The ledger of a backup knows nothing of later charges. A release that it does not know would be
+drawn again, with other noise for the same people: a second answer that nobody paid for. So a
+restore records what it finds of later releases. Nothing is charged, drawn or published until the
+officer has signed what must be entered (`survivors.accept`), and no lost release is made under its
+name again. A release whose secret is in the backup, and which nobody saw published, goes on: the
+same secret and the same records give the same bits. When a restored site is replaced again, it
+hands on what was found then.
 """
 
 from __future__ import annotations
@@ -57,15 +67,15 @@ from release_pipeline.trust.members import TRUSTED
 FORMAT, MANIFEST = "release-pipeline/backup/1", "manifest.json"
 _FILES = ("populations.yaml", "site.yaml", "trusted-keys.yaml", "trusted-keys.sig", "registry.duckdb", "registry.duckdb.wal")
 _FOLDERS = ("policies", "vault", "releases")
-_CODE = frozenset({".py", ".pyc", ".pyd", ".so", ".pth"})  # nothing of a site is that, whoever has put it there
+_CODE = frozenset({".py", ".pyc", ".pyd", ".so", ".pth"})  # a site has no such file, whoever put it there
 _PATIENCE = 600.0  # seconds to wait for a run that has a vault open
 _PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """What the manifest of a backup says: when it was made, the last event then, and the SHA-256 of every file; and that of the
-    backup itself."""
+    """The manifest of a backup: when it was made, the last event then, and the SHA-256 of every
+    file; and that of the backup."""
 
     made: str
     head: Head
@@ -74,12 +84,12 @@ class Backup:
 
 
 def write_backup(site: Site, output: Path, *, overwrite: bool = False) -> Backup:
-    """Write a backup of the site, whole or not at all. Confidential: it has the vault, its key, and the secrets of noise that is
-    not drawn yet."""
+    """Write a backup of the site, whole or not at all, and return its manifest. It is confidential:
+    it has the vault, its key, and the secrets of noise that is not drawn yet."""
     check_output(output, endings=(".tar",), overwrite=overwrite)
     if not site.has_registry:
         raise WrongUsage("nothing has happened at this site that could be lost.", where=str(site.home))
-    with ExitStack() as files, ExitStack() as held:  # what is held is let go first
+    with ExitStack() as files, ExitStack() as held:  # `held` is released first
         held.enter_context(site.publishing_alone())
         for file in _list_vaults(site):
             held.enter_context(open_database(file, wait=_PATIENCE))
@@ -103,7 +113,7 @@ def write_backup(site: Site, output: Path, *, overwrite: bool = False) -> Backup
 
 
 def _list_vaults(site: Site) -> list[Path]:
-    """Heirs before those whose charges they carry, as a run opens them: else it and the backup wait for each other."""
+    """Successor populations first, in the order in which a run opens them: otherwise it and the backup wait for each other."""
     try:
         declared = read_caps(site).declared
     except ReleasePipelineError:  # a site whose caps cannot be read is worth a backup too
@@ -112,8 +122,8 @@ def _list_vaults(site: Site) -> list[Path]:
 
 
 def read_backup(file: Path, *, sha256: str | None = None) -> Backup:
-    """The manifest, when every file in the backup is what it says, and nothing is there that no backup has. `sha256`: what was
-    told when it was made, if somebody kept that."""
+    """The manifest; `WrongUsage` unless every file in the backup is what it says, and no backup
+    lacks any of them. `sha256`: the hash that was printed when it was made, if somebody kept it."""
     try:
         with open_plain(file) as whole, ExitStack() as held:
             digest = hash_of_content(whole)
@@ -130,7 +140,7 @@ def read_backup(file: Path, *, sha256: str | None = None) -> Backup:
             manifest: Any = json.loads(_open(archive, last).read())
             sums: dict[str, str] = manifest["files"]
             head = Head(manifest["head"]["event"], manifest["head"]["hash"], manifest["head"]["noted"])
-            found = {member.name: hash_of_content(_open(archive, member)) for member in listed}
+            hashes = {member.name: hash_of_content(_open(archive, member)) for member in listed}
             plain = all(member.isreg() and _is_plain(member.name) for member in members)
             if plain and (strange := [member.name for member in listed if not _belongs(member.name)]):
                 raise WrongUsage(
@@ -138,7 +148,7 @@ def read_backup(file: Path, *, sha256: str | None = None) -> Backup:
                     where=str(file),
                     remedy="Somebody changed it: find out who could. Take another one. Nothing was changed.",
                 )
-            if (last.name, manifest["format"]) != (MANIFEST, FORMAT) or not plain or len(found) != len(listed) or found != sums:
+            if (last.name, manifest["format"]) != (MANIFEST, FORMAT) or not plain or len(hashes) != len(listed) or hashes != sums:
                 raise ValueError
             return Backup(manifest["made"], head, sums, digest)
     except OSError as error:
@@ -152,7 +162,7 @@ def read_backup(file: Path, *, sha256: str | None = None) -> Backup:
 
 
 def unpack(file: Path, folder: Path, backup: Backup) -> None:
-    """The files of a backup in a new folder, as they were when it was read."""
+    """Write the files of a backup to a new folder; `WrongUsage` unless they are as they were when it was read."""
     make_folder(folder, mode=0o755)
     with tarfile.open(file, "r:") as archive:
         for member in archive.getmembers()[:-1]:
@@ -173,7 +183,7 @@ def _unpack(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path, bac
 
 
 def _list_files(home: Path) -> Iterator[str]:
-    """The files that belong to a backup, by their names in the site; what somebody is just writing is hidden."""
+    """The files that belong to a backup, by their names in the site; files that are just being written have hidden names."""
     yield from (name for name in _FILES if (home / name).is_file())
     for folder in _FOLDERS:
         for path in sorted((home / folder).rglob("*")):
@@ -192,7 +202,7 @@ def _belongs(name: str) -> bool:
 
 
 def _add(archive: tarfile.TarFile, home: Path, name: str, files: ExitStack) -> str:
-    """Put a file into the archive, and give its hash."""
+    """Put a file into the archive, and return its hash."""
     path, (folder, _, inside) = home / name, name.partition("/")
     is_database = ".duckdb" in path.suffixes
     with ExitStack() as now:
@@ -206,7 +216,7 @@ def _add(archive: tarfile.TarFile, home: Path, name: str, files: ExitStack) -> s
 
 
 def _add_copy(archive: tarfile.TarFile, registry: Registry, name: str) -> str:
-    """Put the registry of a server into the archive as a file, and give its hash."""
+    """Put the registry of a server into the archive as a file, and return its hash."""
     with tempfile.TemporaryDirectory() as folder:
         write_copy(registry, file := Path(folder, name))
         with file.open("rb") as content:
@@ -235,28 +245,16 @@ def _is_plain(name: str) -> bool:
     return not path.is_absolute() and ".." not in path.parts and path.as_posix() == name and "\\" not in name
 
 
-# A backup is put back: whole, beside what is left of the site, and told from that what came after
-# it.
-#
-# The ledger of a backup knows nothing of later charges, and a release that it does not know would
-# be drawn anew, with other noise for the same people: a second answer that nobody paid for. So what
-# is found of later releases is noted with the restore, nothing is charged, drawn or published until
-# the officer has signed what must be entered (`entering`), and no lost release is made under its
-# name again. A release whose secret the backup has noted, and which nobody saw published, goes on:
-# the same secret and the same records give the same bits. A site that was put back before and is
-# replaced once more hands on what was found then.
-
-
-_OUT = (PUBLISHING, PUBLISHED, REJECTED, RETRACTED, SUPERSEDED, LOST)  # a release is judged, seen by others, or lost before
-_AGAIN = (TRUSTED, "recovery", REVOKED, CLOCK, REJECTED, REMARKED, RETRACTED, SUPERSEDED, PRUNED)  # people do it again
-_VOTES = (APPROVED, RETURNED)  # likewise, of candidates; which of the two is not told, for votes may be blind
-_KNOWN = ("policy_hash", "records", "loss", "source")  # what a lost charge is known by
+_OUT = (PUBLISHING, PUBLISHED, REJECTED, RETRACTED, SUPERSEDED, LOST)  # a release was judged, seen by others, or lost before
+_AGAIN = (TRUSTED, "recovery", REVOKED, CLOCK, REJECTED, REMARKED, RETRACTED, SUPERSEDED, PRUNED)  # people must do these again
+_VOTES = (APPROVED, RETURNED)  # likewise, of candidates; which of the two is not shown, since votes may be blind
+_KNOWN = ("policy_hash", "records", "loss", "source")  # what is kept of a lost charge
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What was put back, where the site that was there is now, which releases are lost, which packages tell of others and are not
-    believed, what must be done again, in words, and whether everything that happened after the backup is known."""
+    """What was restored; where the site that was there is now; which releases are lost; which are known only from packages that
+    are not believed; what people must do again, in words; and whether all that happened after the backup is known."""
 
     backup: Backup
     aside: Path | None
@@ -267,24 +265,24 @@ class Restored:
 
 
 def describe_restored(done: Restored, home: Path) -> Iterator[str]:
-    """What was put back into a site in lines for a person, and what the officer does next."""
+    """What was restored and what the officer does next, in lines for a person."""
     yield f"{home}: as it was at {done.backup.made}, up to event {done.backup.head.number}"
     if done.aside is not None:
         yield f"{done.aside}: what was there before; confidential, and yours to delete"
     yield from (f"{entry['release']}: lost; it is never made under this name again" for entry in done.lost)
-    yield from (f"done after the backup, and to be done again: {words}" for words in done.again)
+    yield from (f"done after the backup, and to be done again: {deed}" for deed in done.again)
     if not done.all_known:
         yield "What was charged after the backup is not known from the registry: the officer must find out, and name it."
         yield "Looks at the data after the backup may be lost with it: the cards of later releases say so."
     for entry in done.doubted:
-        yield f"{entry['release']}: it may have been charged, and what tells of it is not believed: {entry['why']}"
+        yield f"{entry['release']}: it may have been charged, but its evidence is not believed: {entry['why']}"
         yield "  The officer decides whether it was charged, in the file that --charged names."
     yield "Nothing is charged or published until the officer has run `restore --accept`."
 
 
 @dataclass(slots=True)
-class _Found:
-    """What is known of releases that the backup does not know: `lost`, and `doubted` where nobody has signed it."""
+class _LaterReleases:
+    """What is known of releases after the backup: `lost` ones, and `doubted` ones that nobody signed for."""
 
     lost: dict[ReleaseId, Mapping[str, Any]] = field(default_factory=dict[ReleaseId, Mapping[str, Any]])
     doubted: dict[ReleaseId, Mapping[str, Any]] = field(default_factory=dict[ReleaseId, Mapping[str, Any]])
@@ -293,22 +291,21 @@ class _Found:
 def restore(
     file: Path, home: Path, *, survived: Iterable[Path] = (), witnessed: Head | None = None, sha256: str | None = None
 ) -> Restored:
-    """Put a backup into a folder that is new or empty, or in the place of a site, which is moved aside and never deleted. Stopped
-    at any moment, the same command again does all of it.
+    """Restore a backup to a folder that is new or empty, or in place of a site, which is moved
+    aside and never deleted. If it is stopped at any moment, the same command does all of it again.
 
-    `survived`: other places where something of the site is left, a site or a folder of packages; `witnessed`: the last event that
-    somebody outside knows of; `sha256`: what the backup's was, when it was made.
-    """
+    `survived`: other folders with a site or packages; `witnessed`: the last event that somebody
+    outside knows of; `sha256`: the hash of the backup when it was made."""
     backup, home = read_backup(file, sha256=sha256), home.resolve()
     with swapping(home) as swap:
         if swap.aside is not None:
             _check_site(home)
         unpack(file, swap.staged, backup)
         site = Site(swap.staged, dict(os.environ), in_file=True)
-        places = [*([home] if swap.aside else []), *(place.resolve() for place in survived)]
-        survivors = read_survivors(site, places, backup.head)
+        folders = [*([home] if swap.aside else []), *(folder.resolve() for folder in survived)]
+        survivors = read_survivors(site, folders, backup.head)
         replaced = read_server(site, swap.staged, survivors, backup.head)
-        found, all_known = _note(site, backup, survivors, witnessed, replaced)
+        later_releases, all_known = _note(site, backup, survivors, witnessed, replaced)
         try:
             swap.finish()
         except OSError as error:
@@ -322,12 +319,12 @@ def restore(
         f"votes on {event.release}" if event.kind in _VOTES else f"{event.kind}{f' of {event.release}' if event.release else ''}"
         for event in later
     ]
-    lost, doubted = [*found.lost.values()], [*found.doubted.values()]
+    lost, doubted = [*later_releases.lost.values()], [*later_releases.doubted.values()]
     return Restored(backup, swap.aside, lost, doubted, list(dict.fromkeys(again)), all_known)
 
 
 def _is_done_again(event: Event) -> bool:
-    """Whether people must do again what an event tells, since it came after the backup."""
+    """Whether people must do again what an event records, since it came after the backup."""
     return event.kind in _AGAIN or (event.kind in _VOTES and event.release is not None)
 
 
@@ -338,20 +335,20 @@ def _check_site(home: Path) -> None:
 
 def _note(
     site: Site, backup: Backup, survivors: Sequence[Survivor], witnessed: Head | None, replaced: Head | None
-) -> tuple[_Found, bool]:
-    """Note what was put back, and what is known of later releases. `replaced`: the last event on the server that the registry
-    goes back to."""
+) -> tuple[_LaterReleases, bool]:
+    """Record the restore and what is known of later releases, and return the latter, with whether all is known. `replaced`: the
+    last event on the server whose registry goes back to the backup."""
     chains = [survivor.events for survivor in survivors if survivor.events is not None]
     chain = max(chains, key=len, default=())
     with site.open_registry() as registry:
         if (registry.events[-1].number, registry.events[-1].hash) != (backup.head.number, backup.head.hash):
             raise WrongUsage("the registry in the backup does not end as its manifest says.", remedy="Take another backup.")
         later = list_later(survivors, backup.head)
-        found = _find_lost(registry, later, [card for survivor in survivors for card in survivor.cards])
-        unexplained = _add_kept(registry, found, later, survivors)
+        releases = _find_lost(registry, later, [card for survivor in survivors for card in survivor.cards])
+        unexplained = _add_from_vaults(registry, releases, later, survivors)
         for events in chains:
-            _note_policies(registry, events, _list_policies(found) | list_looked(events))
-        _note_files(site, registry, survivors, _list_policies(found))
+            _note_policies(registry, events, _list_policies(releases) | list_looked(events))
+        _note_files(site, registry, survivors, _list_policies(releases))
         for events in later:
             keep_looks(registry, events)
         last, all_known = Head.of(chain[-1]) if chain else backup.head, _is_all_known(survivors, later)
@@ -359,67 +356,70 @@ def _note(
             last, all_known = max(last, witnessed, key=lambda head: head.number), False
         all_known = all_known and not unexplained
         head = {"event": last.number, "hash": last.hash}
-        content: dict[str, Any] = {"made": backup.made, "last": head, "releases": [*found.lost.values()], "all_known": all_known}
-        content |= {"doubted": [*found.doubted.values()]} if found.doubted else {}
+        lost = [*releases.lost.values()]
+        content: dict[str, Any] = {"made": backup.made, "last": head, "releases": lost, "all_known": all_known}
+        content |= {"doubted": [*releases.doubted.values()]} if releases.doubted else {}
         content |= {"replaces": {"event": replaced.number, "hash": replaced.hash}} if replaced is not None else {}
         registry.add(RESTORING, None, **content)
-    return found, all_known
+    return releases, all_known
 
 
 def _is_all_known(survivors: Sequence[Survivor], later: Sequence[Sequence[Event]]) -> bool:
-    """Whether the events tell all that happened: they can be read, the vault beside them says that they are the last, and they
-    were not put back from a backup themselves, after which not all was known."""
+    """Whether the events have all that happened: they can be read, their vault says that they are the last, and no restore of
+    their own lost some."""
     whole = [len(survivor.events or ()) for survivor in survivors if survivor.is_last]
     longest = max((len(survivor.events or ()) for survivor in survivors), default=0)
-    told = bool(later) and all(event.content["all_known"] for event in later[0] if event.kind == RESTORING)
-    return told and longest in whole
+    is_gapless = bool(later) and all(event.content["all_known"] for event in later[0] if event.kind == RESTORING)
+    return is_gapless and longest in whole
 
 
-def _add_kept(registry: Registry, found: _Found, later: Iterable[Sequence[Event]], survivors: Iterable[Survivor]) -> bool:
-    """Releases that a vault knows of, and neither the backup nor any events that are left do: the officer must say what was
-    charged for them, for a vault alone is signed by nobody. Gives whether there are any."""
+def _add_from_vaults(
+    registry: Registry, releases: _LaterReleases, later: Iterable[Sequence[Event]], survivors: Iterable[Survivor]
+) -> bool:
+    """Add releases that only a vault knows of: the officer must say what was charged for them, since nobody signs a vault.
+    Returns whether there are any."""
     known = {name for name, status in read_statuses(registry.events).items() if status.charge is not None}
     known |= {event.release for events in later for event in events if event.kind == RESERVED and event.release is not None}
-    kept = {name for survivor in survivors for name in survivor.kept} - known
-    for name in sorted(kept - set(found.lost) - set(found.doubted)):
+    unexplained = {name for survivor in survivors for name in survivor.in_vault} - known
+    for name in sorted(unexplained - set(releases.lost) - set(releases.doubted)):
         why = "a vault knows of it, and no registry that is left does"
-        found.doubted[name] = {"release": str(name), "why": why}
-    return bool(kept)
+        releases.doubted[name] = {"release": str(name), "why": why}
+    return bool(unexplained)
 
 
-def _find_lost(registry: Registry, later: Iterable[Sequence[Event]], cards: Iterable[Card]) -> _Found:
+def _find_lost(registry: Registry, later: Iterable[Sequence[Event]], cards: Iterable[Card]) -> _LaterReleases:
     """The releases that must not be made under their names again, with what is known of their charges."""
-    statuses, found = read_statuses(registry.events), _Found()
+    statuses, releases = read_statuses(registry.events), _LaterReleases()
     for name, status in statuses.items():
         if status.charge is not None and status.secret is None and status.replaced is None and not status.lost:
-            found.lost[name] = {"release": str(name)}  # another secret may have been made for it since
+            releases.lost[name] = {"release": str(name)}  # another secret may have been made for it since
     for events in later:
-        _add_events(found, events, statuses)
+        _add_events(releases, events, statuses)
     for card in cards:
-        if _is_news(statuses, card.release) and card.release not in found.lost:
-            (found.doubted if card.doubt else found.lost).setdefault(card.release, card.entry)
-    for name in found.lost:
-        found.doubted.pop(name, None)
-    return found
+        if _is_news(statuses, card.release) and card.release not in releases.lost:
+            (releases.doubted if card.doubt else releases.lost).setdefault(card.release, card.entry)
+    for name in releases.lost:
+        releases.doubted.pop(name, None)
+    return releases
 
 
-def _add_events(found: _Found, events: Sequence[Event], statuses: Mapping[ReleaseId, ReleaseStatus]) -> None:
-    """What the events of one chain tell, those of an earlier restore included."""
+def _add_events(releases: _LaterReleases, events: Sequence[Event], statuses: Mapping[ReleaseId, ReleaseStatus]) -> None:
+    """Add what the events of one chain record, those of an earlier restore included."""
     for event in events:
         if event.kind == RESTORING:
             for kind in ("releases", "doubted"):
                 entries = {read_release(entry["release"]): entry for entry in event.content.get(kind, ())}
-                known = found.lost if kind == "releases" else found.doubted
+                known = releases.lost if kind == "releases" else releases.doubted
                 known |= {name: entry for name, entry in entries.items() if name not in known and _is_news(statuses, name)}
-        elif event.kind == RESTORED:  # what the officer knew not to have happened is asked for no more
+        elif event.kind == RESTORED:  # the officer is not asked again about what they denied
             for name in event.content["document"].get("denied", ()):
-                found.doubted.pop(read_release(name), None)
+                releases.doubted.pop(read_release(name), None)
         elif event.release is not None and event.kind == RESERVED:
             charge = {name: event.content[name] for name in _KNOWN if name in event.content}
-            if "loss" not in found.lost.get(event.release, {}):
-                found.lost[event.release] = {"release": str(event.release), **charge}
+            if "loss" not in releases.lost.get(event.release, {}):
+                releases.lost[event.release] = {"release": str(event.release), **charge}
         elif event.release is not None and event.kind in _OUT and event.release in statuses and _is_news(statuses, event.release):
-            found.lost.setdefault(event.release, {"release": str(event.release)})
+            releases.lost.setdefault(event.release, {"release": str(event.release)})
 
 
 def _is_news(statuses: Mapping[ReleaseId, ReleaseStatus], name: ReleaseId) -> bool:
@@ -427,9 +427,9 @@ def _is_news(statuses: Mapping[ReleaseId, ReleaseStatus], name: ReleaseId) -> bo
     return name not in statuses or (statuses[name].package_hash is None and not statuses[name].lost)
 
 
-def _list_policies(found: _Found) -> set[str]:
+def _list_policies(releases: _LaterReleases) -> set[str]:
     """The hashes of the policies that lost releases were charged under."""
-    return {entry["policy_hash"] for entry in found.lost.values() if "policy_hash" in entry}
+    return {entry["policy_hash"] for entry in releases.lost.values() if "policy_hash" in entry}
 
 
 def _list_unknown(registry: Registry, wanted: set[str]) -> set[str]:
@@ -437,14 +437,14 @@ def _list_unknown(registry: Registry, wanted: set[str]) -> set[str]:
 
 
 def _note_policies(registry: Registry, chain: Sequence[Event], wanted: set[str]) -> None:
-    """The policies of lost charges that the backup does not know, as a chain of events noted them."""
+    """Record the policies of lost charges that the backup does not know, as a chain of events has them."""
     for event in chain:
         if event.kind == POLICY and event.content["hash"] in _list_unknown(registry, wanted):
             registry.add(POLICY, **event.content)
 
 
 def _note_files(site: Site, registry: Registry, survivors: Sequence[Survivor], wanted: set[str]) -> None:
-    """Likewise, as their files are."""
+    """Record policies of lost charges that no chain of events has, as their files are."""
     for survivor in survivors if _list_unknown(registry, wanted) else ():
         other = Site(survivor.home, site.environment)
         for policy in other.read_policies()[0]:

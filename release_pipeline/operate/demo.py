@@ -1,6 +1,6 @@
-"""The demo's site: public surveys from the statsmodels wheel in the part of confidential data, for two populations.
+"""The demo's site: public surveys from the statsmodels wheel play confidential data, for two populations.
 
-Health care use of families, as synthetic rows for everybody; and voters of 1996, for everybody, which is refused, and for
+Health care use of families is released as synthetic rows for everybody; voters of 1996 for everybody, which is refused, and for
 licensed readers.
 """
 
@@ -43,6 +43,8 @@ _SITE = """\
 service_key: keys/robot
 # These data are public, so figures computed against the original may stand in Dagster's UI here.
 internal_metrics_in_ui: true
+# Who comes to the demo's desk besides the people with keys.
+desk: {people: {vic: [auditor], ana: [operator]}}
 """
 _MARK = ".release-pipeline-demo"
 _RAND_HIE, _ELECTION = Path("datasets/randhie/src/randhie.csv"), Path("datasets/anes96/src/anes96.csv")
@@ -50,7 +52,7 @@ _RAND_HIE, _ELECTION = Path("datasets/randhie/src/randhie.csv"), Path("datasets/
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one release of the demo, in words: a line of its table."""
+    """The result of one release of the demo: a line of its table."""
 
     release: str
     readers: str
@@ -88,7 +90,8 @@ def is_demo(folder: Path) -> bool:
 
 
 def trust_demo_people(site: Site) -> dict[str, PrivateKey]:
-    """The demo's people with their keys, made once, and what the officer signs before a run. Real keys belong to real people."""
+    """The keys of the demo's people, made once; the officer has then signed what a run needs. Real
+    keys belong to real people."""
     folder = site.home / "keys"
     folder.mkdir(exist_ok=True)
     for name in PEOPLE:
@@ -119,7 +122,7 @@ def read_demo_key(site: Site, name: str) -> PrivateKey:
 
 
 def list_outcomes(site: Site) -> Iterator[Outcome]:
-    """What became of the demo's releases so far, in the order of its story."""
+    """The results of the demo's releases so far, in the order of its story."""
     statuses = {str(release): status for release, status in list_statuses(site).items()}
     for policy in POLICIES:
         rules = site.policy(policy)
@@ -167,8 +170,8 @@ def read_election_study() -> str:
 
 def _find_inside(file: Path) -> Path:
     spec = find_spec("statsmodels")
-    if spec is not None and spec.origin is not None and (found := Path(spec.origin).parent / file).is_file():
-        return found
+    if spec is not None and spec.origin is not None and (path := Path(spec.origin).parent / file).is_file():
+        return path
     raise ReleasePipelineError(
         "the demo's data are not here: they come inside the statsmodels wheel.", remedy="pip install 'release-pipeline[demo]'"
     )

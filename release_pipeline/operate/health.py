@@ -51,14 +51,14 @@ def check_health(site: Site, *, heartbeat: Heartbeat, now: datetime | None = Non
     return HealthDocument(now.isoformat(timespec="seconds"), all(check.ok for check in checks), checks)
 
 
-def describe_health(found: HealthDocument) -> Iterator[str]:
-    """It in lines for a person."""
-    for check in found.checks:
+def describe_health(health: HealthDocument) -> Iterator[str]:
+    """The checks in lines for a person."""
+    for check in health.checks:
         yield f"{'ok' if check.ok else 'NOT OK':<6}  {check.name:<8}  {check.words}"
 
 
 def _check_registry(site: Site) -> Iterator[HealthCheck]:
-    """Whether it can be read, and whether every event fits the one before, the vault's seals, and what was seen before."""
+    """Whether the registry can be read, and every event fits the one before, the vault's seals, and what the last look saw."""
     try:
         with site.open_registry(read_only=True) as registry:
             events = registry.events
@@ -91,7 +91,7 @@ def _check_chain(site: Site, events: tuple[Event, ...]) -> HealthCheck:
 
 
 def _check_vault(site: Site) -> HealthCheck:
-    """Whether it is there, and nobody else's to read."""
+    """Whether the vault exists, and no other account can read it."""
     try:
         mode = site.vault.stat().st_mode
     except FileNotFoundError:
@@ -109,21 +109,16 @@ def _check_vault(site: Site) -> HealthCheck:
 
 
 def _has_registry(site: Site) -> bool:
-    """Whether anything was noted, as far as is known: what is wrong with the registry is another check's."""
+    """Whether the site has a registry; true where that cannot be known, which another check reports."""
     try:
         return site.has_registry
     except ReleasePipelineError:
         return True
 
 
-def read_free(site: Site) -> int:
-    """The bytes that this account may still write where the vault lies, or will."""
-    return shutil.disk_usage(site.vault if site.vault.is_dir() else site.home).free
-
-
 def _check_disk(site: Site) -> HealthCheck:
     try:
-        free = read_free(site)
+        free = shutil.disk_usage(site.vault if site.vault.is_dir() else site.home).free
     except OSError as error:
         return HealthCheck("disk", ok=False, words=f"it cannot be looked at: {error.strerror}")
     enough = free >= LEAST_FREE
@@ -132,7 +127,7 @@ def _check_disk(site: Site) -> HealthCheck:
 
 
 def _check_daemon(site: Site, heartbeat: Heartbeat, now: datetime) -> HealthCheck:
-    """Whether it lives, where something waits for it: a timetable, or what is published by schedule."""
+    """Whether the daemon works, where a timetable or a publication by schedule needs it."""
     try:
         last = heartbeat()
     except ReleasePipelineError as error:

@@ -1,4 +1,4 @@
-"""What `status` and the demo's table tell of a site: from the registry, the clock, and the evidence of candidates."""
+"""What `status` prints about a site: its releases by the registry and the clock, and what is broken."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from release_pipeline.targets.settings import find_target_faults
 from release_pipeline.trust.approvals import check_approved
 from release_pipeline.trust.members import Trust, read_trust
 
-MOST_LATE = 12  # periods of a series that are late, told one by one
+MOST_LATE = 12  # periods of a series that are late, listed one by one
 State: TypeAlias = Literal[
     "open",
     "waiting",
@@ -172,7 +172,7 @@ def list_releases(site: Site, *, now: datetime | None = None) -> tuple[list[Line
         statuses = read_statuses(events)
         used = _find_policies(registry, statuses.values(), policies)
     broken += _find_broken_clock(events)
-    broken += [words for words in (*find_trouble(site), *find_target_faults(site)) if words not in broken]
+    broken += [sentence for sentence in (*find_trouble(site), *find_target_faults(site)) if sentence not in broken]
     revisions: dict[tuple[str, str], list[ReleaseStatus]] = {}
     for id, status in sorted(statuses.items()):
         revisions.setdefault((id.policy, id.release), []).append(status)
@@ -181,24 +181,23 @@ def list_releases(site: Site, *, now: datetime | None = None) -> tuple[list[Line
         coming = {upcoming.release: upcoming for upcoming in _take_coming(policy, events, now)}
         begun = [release for name, release in revisions if name == policy.policy]
         for release in sorted({*begun, *coming}) if policy.every else policy.release_names:
-            if (found := revisions.pop((policy.policy, release), None)) is not None:
-                lines += [_describe_begun(site, status, used, policy) for status in found]
+            if (begun_revisions := revisions.pop((policy.policy, release), None)) is not None:
+                lines += [_describe_begun(site, status, used, policy) for status in begun_revisions]
             else:
                 lines.append(_describe_coming(policy, release, coming.get(release), events, caps, now))
-    lines += [_describe_begun(site, status, used, None) for found in revisions.values() for status in found]
+    lines += [_describe_begun(site, status, used, None) for others in revisions.values() for status in others]
     ids = [ReleaseId(line.policy, line.partition, line.revision or 1) for line in lines]
     looks = count_looks_before(events, ids, {} if caps is None else caps.declared)
     return [replace(line, looks=looks[id]) for line, id in zip(lines, ids, strict=True)], [*broken, *without]
 
 
 def _find_policies(registry: Registry, statuses: Iterable[ReleaseStatus], policies: Iterable[Policy]) -> dict[str, Policy]:
-    """By hash the policies that releases were charged under: those of the site, and earlier ones as far as the registry has
-    them."""
-    found = {policy.canonical_hash(): policy for policy in policies}
-    for digest in {status.policy_hash for status in statuses} - {"", *found}:
+    """The policies that releases were charged under, by hash: those of the site, and earlier ones that the registry has."""
+    by_hash = {policy.canonical_hash(): policy for policy in policies}
+    for digest in {status.policy_hash for status in statuses} - {"", *by_hash}:
         with suppress(ReleasePipelineError):
-            found[digest] = policy_of(registry, digest)
-    return found
+            by_hash[digest] = policy_of(registry, digest)
+    return by_hash
 
 
 def _view_claim(policy: Policy | None) -> dict[str, Any]:
@@ -210,7 +209,7 @@ def _view_claim(policy: Policy | None) -> dict[str, Any]:
 
 
 def _view_approvals(status: ReleaseStatus, policy: Policy | None) -> Approvals | None:
-    """Who approved and returned its candidate, as far as that may be told; None where there is none."""
+    """Who approved and returned its candidate, as far as that may be shown; None without a candidate."""
     if status.candidate_hash is None:
         return None
     needed, voted = None if policy is None else policy.review.reviewers, tuple(status.voters)
@@ -220,7 +219,7 @@ def _view_approvals(status: ReleaseStatus, policy: Policy | None) -> Approvals |
 
 
 def _read_caps(site: Site) -> tuple[Caps | None, list[str]]:
-    """The caps, or in words why there are none."""
+    """The caps; or None, and why they cannot be read."""
     try:
         return read_caps(site), []
     except ReleasePipelineError as error:
@@ -235,8 +234,8 @@ def describe_status(site: Site, *, now: datetime | None = None, draw: Draw | Non
         count = "" if line.rows is None else f"{line.rows:,}"
         rows.append((line.release, line.state, count, line.reason or line.claim))
     yield from (draw or _align)(rows)
-    for found in list_prospects(site, now=now):
-        yield from (f"{'held' if found.held else 'ticks'} {found.policy}: {line}" for line in describe_prospects(found))
+    for series in list_prospects(site, now=now):
+        yield from (f"{'held' if series.held else 'ticks'} {series.policy}: {line}" for line in describe_prospects(series))
     with site.open_registry(read_only=True) as registry:
         yield from describe_looks(group_looks(registry.events))
     yield from (f"outstanding {task.words}; `release-pipeline deliver` does it" for task in list_outstanding(site))
@@ -260,13 +259,13 @@ def _describe_coming(
     hold = find_hold(events, policy.policy)
     is_late = hold is None and upcoming.is_late(now)
     account, fits = _find_headroom(caps, policy, events) if is_late and caps is not None else (None, None)
-    words = describe_due(upcoming, policy)
+    reason = describe_due(upcoming, policy)
     if account is not None and not fits:
-        words += STATUS("release.refused", left=account.left, limit=account.limit, unit=account.unit)
+        reason += STATUS("release.refused", left=account.left, limit=account.limit, unit=account.unit)
     return replace(
         line,
         state="late" if is_late else "waiting",
-        reason=words if hold is None else f"{words}; {hold.words}",
+        reason=reason if hold is None else f"{reason}; {hold.words}",
         late=is_late,
         due=None if upcoming.due is None else upcoming.due.isoformat(),
         has_room=fits,
@@ -282,7 +281,8 @@ def _take_coming(policy: Policy, events: tuple[Event, ...], now: datetime) -> It
 
 
 def _find_headroom(caps: Caps, policy: Policy, events: tuple[Event, ...]) -> tuple[Account | None, bool | None]:
-    """The account of the policy's population, and whether it has room for the next release; nothing if nobody can tell."""
+    """The account of the policy's population, and whether it admits the next release; None if the
+    population is not declared."""
     charges = charges_of(events)
     try:
         account = open_account(caps, policy, charges)
@@ -292,7 +292,7 @@ def _find_headroom(caps: Caps, policy: Policy, events: tuple[Event, ...]) -> tup
 
 
 def _describe_approvals(status: ReleaseStatus, needed: int) -> str:
-    """How many have approved what waits for its reviewers, or voted on it, as long as that is all that may be told."""
+    """How many have approved what waits for its reviewers, or only how many have voted while votes are blind."""
     if status.state not in ("candidate", "approved", "returned") or status.replaced is not None:
         return ""
     names = f": {', '.join(status.voters if status.is_blind else status.approvers)}".removesuffix(": ")
@@ -304,19 +304,19 @@ def _describe_approvals(status: ReleaseStatus, needed: int) -> str:
 def _describe_begun(site: Site, status: ReleaseStatus, used: Mapping[str, Policy], current: Policy | None) -> Line:
     """A release that was begun. `current`: its policy as it is now, if that can be read and has the release."""
     id, facts = status.id, status.facts
-    state, words, remark = status.state, status.reason, ""
+    state, reason, remark = status.state, status.reason, ""
     if current is None:
         remark = " (its policy cannot be read, or has this release no more)"
     if state == "candidate" and not is_whole(site.candidate(str(id)), status.candidate_hash):
-        state, words = "damaged", "the candidate's folder is not what was frozen"
+        state, reason = "damaged", "the candidate's folder is not what was frozen"
     elif current is not None:
         remark = _describe_approvals(status, current.review.reviewers)
     if status.package_hash is not None and not package_is_whole(site.package(str(id)), status):
-        state, words = "damaged", f"{state}; the package is not what was published"
+        state, reason = "damaged", f"{state}; the package is not what was published"
     if status.state == "returned" and status.replaced is None:
-        words = f"{words.removesuffix('.')}. {STATUS('release.returned', release=id)}"
+        reason = f"{reason.removesuffix('.')}. {STATUS('release.returned', release=id)}"
     if status.failed:
-        words = f"{words} The last run broke off: {status.failed}".strip()
+        reason = f"{reason} The last run broke off: {status.failed}".strip()
     remark += f" (superseded by {status.successor})" * bool(status.successor)
     remark += f" (given up for {status.replaced})" * (status.replaced is not None)
     policy = used.get(status.policy_hash) if status.policy_hash else current
@@ -328,7 +328,7 @@ def _describe_begun(site: Site, status: ReleaseStatus, used: Mapping[str, Policy
     return Line(
         str(id),
         cast(State, state),
-        words + remark * bool(words),
+        reason + remark * bool(reason),
         facts.get("rows_out"),
         str(facts.get("claim", "") or opened) + remark,
         status.since,
@@ -353,7 +353,7 @@ def _describe_begun(site: Site, status: ReleaseStatus, used: Mapping[str, Policy
 
 
 def _find_unapproved(site: Site, registry: Registry, policies: list[Policy], caps: Caps) -> Iterator[str]:
-    """What the officer has not approved as it is now, so that nothing of it runs; in words."""
+    """What the officer has not approved as it is now, so that nothing of it runs, a sentence each."""
     try:
         trust = read_trust(site, registry) if policies else None
     except ReleasePipelineError as error:
@@ -367,7 +367,7 @@ def _find_unapproved(site: Site, registry: Registry, policies: list[Policy], cap
 
 
 def _find_broken_clock(events: tuple[Event, ...]) -> Iterator[str]:
-    """Where the clock was set back between two events: nothing of a release depends on it, but its dates do."""
+    """Where the clock was set back between two events, a sentence each; only dates depend on it."""
     events = tuple(believed(events))
     for before, after in pairwise(events):
         if (before.moment - after.moment).total_seconds() > CLOCK_SLACK:

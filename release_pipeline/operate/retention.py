@@ -1,4 +1,4 @@
-"""What the vault keeps no longer than its policies say. Noise, charges, candidates and the people's exposure stay known."""
+"""Removes from the vault what policies retain no longer. Charges, candidates and people's exposure stay."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ from release_pipeline.trust.members import TRUSTED
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """The rooms of a population that were emptied, or would be."""
+    """The releases of a population whose tables were removed, or would be."""
 
     population: str
     releases: tuple[ReleaseId, ...]
 
 
 def prune(site: Site, *, now: datetime | None = None, dry_run: bool = False) -> list[Pruned]:
-    """Empty the rooms of releases that are done with and older than their policy retains, and rewrite the files that held them,
-    so that what was removed cannot be read from them any more. A release that is charged and not drawn keeps what a retry needs.
-    """
+    """Remove the tables of finished releases older than their policy retains, and rewrite the files that held them, so that
+    nobody can read them there. A release that is charged and not drawn keeps what a retry needs. Returns what was removed."""
     now = now or datetime.now(UTC)
     done: list[Pruned] = []
-    found: set[ReleaseId] = set()
+    emptied: set[ReleaseId] = set()
     for file in sorted(site.vault.glob("*.duckdb")):  # every one: a policy's population may have been another
         due: dict[str, ReleaseId] = {}
 
@@ -39,13 +38,13 @@ def prune(site: Site, *, now: datetime | None = None, dry_run: bool = False) -> 
             return [] if dry_run else list(due)
 
         prune_workspaces(file, choose)
-        found |= set(due.values())
+        emptied |= set(due.values())
         if due:
             done.append(Pruned(file.stem, tuple(sorted(due.values()))))
         if not dry_run:
             _note(site, list(due.values()))
     if not dry_run:  # emptied by somebody who was stopped before they could note it
-        _note(site, [known.id for known in _find_due(site, now) if known.id not in found])
+        _note(site, [known.id for known in _find_due(site, now) if known.id not in emptied])
     return done
 
 
@@ -59,23 +58,20 @@ def _note(site: Site, releases: Sequence[ReleaseId]) -> None:
 
 
 def _find_due(site: Site, now: datetime) -> list[ReleaseStatus]:
-    """The releases whose rooms may go, as they stand at this moment."""
-    return [known for known, policy in _list_under_policies(site) if policy is not None and _is_due(policy, known, now)]
-
-
-def _list_under_policies(site: Site) -> list[tuple[ReleaseStatus, Policy | None]]:
-    """Every release with the policy that says how long it is kept: the officer's word, where there is an officer."""
+    """The releases whose tables may be removed now. The policy that a release was charged under says how long they stay; at a
+    site without an officer, the policy as its file is now."""
     with site.open_registry(read_only=True) as registry:
         statuses = read_statuses(registry.events).values()
         trusted = any(event.kind == TRUSTED for event in registry.events)
         hashes = {known.policy_hash for known in statuses if trusted and known.charge is not None}
         charged = {digest: policy_of(registry, digest) for digest in hashes}
-    policies = {policy.policy: policy for policy in site.read_policies()[0]}  # nothing goes under one that cannot be read
-    return [(known, charged.get(known.policy_hash) or policies.get(known.id.policy)) for known in statuses]
+    policies = {policy.policy: policy for policy in site.read_policies()[0]}  # one that cannot be read removes nothing
+    governing = ((known, charged.get(known.policy_hash) or policies.get(known.id.policy)) for known in statuses)
+    return [known for known, policy in governing if policy is not None and _is_due(policy, known, now)]
 
 
 def _is_due(policy: Policy, status: ReleaseStatus, now: datetime) -> bool:
-    """Whether this release was left alone for as long as its policy retains it, and no retry needs what is in its room."""
+    """Whether nothing happened to this release for as long as its policy retains it, and no retry needs its tables."""
     undrawn = status.charge is not None and status.drawn is None and status.replaced is None
     unfinished = status.state in ("drawn", "reserved") and status.replaced is None
     if policy.retain is None or status.pruned >= status.since or undrawn or unfinished:

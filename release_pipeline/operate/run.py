@@ -1,4 +1,4 @@
-"""What `run` tells of the release that it took to its candidate."""
+"""What `run` prints about the release that it took to its candidate, and what a stopped command says about a release."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def is_drawn(site: Site, release: ReleaseId) -> bool:
     return any(line.release == str(release) and line.state in ("drawn", "candidate") for line in list_releases(site)[0])
 
 
-def tell_run(site: Site, release: ReleaseId, *, served: bool) -> RunDocument:
-    """A release after its run."""
+def view_run(site: Site, release: ReleaseId, *, served: bool) -> RunDocument:
+    """The document of a release after its run."""
     [line] = [line for line in list_releases(site)[0] if line.release == str(release)]
     folder = site.candidate(str(release))
     parts = {field.name: getattr(line, field.name) for field in dataclasses.fields(line)}
@@ -52,23 +52,15 @@ def tell_run(site: Site, release: ReleaseId, *, served: bool) -> RunDocument:
 
 
 def describe_run(run: RunDocument) -> Iterator[str]:
-    """It in lines for a person."""
+    """A release after its run, in lines for a person."""
     yield f"{run.release}: {run.state}, {run.rows or 0:,} rows, {run.claim}"
     yield run.candidate
-    yield from (f"warning: {words}" for words in run.same_people)
+    yield from (f"warning: {warning}" for warning in run.same_people)
 
 
-# What a person is told after they stopped a command: how far the release is by the registry, and
-# how it goes on.
-
-
-def describe_stopped_run(site: Site, release: ReleaseId) -> str:
-    """How far the making of a release has come, what was charged for it, and how it goes on."""
-    return describe_progress(release, list_statuses(site).get(release))
-
-
-def describe_progress(release: ReleaseId, status: ReleaseStatus | None) -> str:
-    """The same of what is known of a release already."""
+def describe_progress(site: Site, release: ReleaseId) -> str:
+    """What was done of a release that is being made, by the registry: what was charged for it, and how it goes on."""
+    status = list_statuses(site).get(release)
     command = f"`release-pipeline run {release.policy} --release {release.release}`"
     if status is None:
         return f"{release} is not opened, and nothing is charged for it: {command} begins it"
@@ -82,7 +74,7 @@ def describe_progress(release: ReleaseId, status: ReleaseStatus | None) -> str:
 
 
 def describe_people(site: Site, release: ReleaseId) -> str:
-    """What has become of a release that people approve, publish or take back, and how it goes on."""
+    """The state of a release that people approve, publish or retract, by the registry, and how it goes on."""
     status = list_statuses(site).get(release, ReleaseStatus(release))
     state = "being published" if status.state == "publishing" else status.state
     public = "" if status.state in OUT else ", and nothing of it is public"

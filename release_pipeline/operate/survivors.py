@@ -1,10 +1,13 @@
-"""What is left of a site beside its backup, and how the officer enters what was charged after it.
+"""What is left of a site besides its backup, and how the officer enters what was charged after it.
 
-What is left of a site beside its backup: events that go on where the backup ends, and packages that its people signed.
+Events may go on where the backup ends, and packages may be left that people of the site signed.
+Anyone who can write to a folder of packages can put a card there that nobody signed; to believe it
+would cost the people of a population their budget, and a release its name. So a card counts if its
+package is signed under an officer of the site, as the backup or what survived knows them. About any
+other the officer decides.
 
-Whoever can write to a folder of packages can put a card there that nobody signed: believed, it costs the people of a population
-their budget, and a release its name. So a card counts as found when its package is signed under an officer of the site, as the
-backup or what survived knows them; any other is told to the officer, who decides.
+What the officer enters has happened, and people were exposed to it. So it is entered even over the
+cap: the ledger adds it up, shows that the cap is overdrawn, and refuses whatever is new.
 """
 
 from __future__ import annotations
@@ -40,12 +43,12 @@ from release_pipeline.verifier.command import examine
 from release_pipeline.verifier.documents import RELEASE
 from release_pipeline.verifier.documents import WrongUsage as NotVerifiable
 
-_RETRACTED = ": RETRACTED: "  # a package of which that is told was published, whatever became of it
+_RETRACTED = ": RETRACTED: "  # a retracted package was published
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A release as the card of a package tells it. `doubt`: why it is not believed; empty where it is signed."""
+    """A release by the card of its package. `doubt`: why it is not believed; empty where it is signed."""
 
     release: ReleaseId
     policy_hash: str
@@ -54,55 +57,56 @@ class Card:
 
     @property
     def entry(self) -> dict[str, Any]:
-        """It as an event has it."""
+        """The card's facts as an event has them."""
         known = {"release": str(self.release), "policy_hash": self.policy_hash, "records": self.records}
         return known | ({"why": self.doubt} if self.doubt else {})
 
 
 @dataclass(frozen=True, slots=True)
 class Survivor:
-    """What is left in a place: its events, if they can be read and go on where the backup ends; the cards of packages; the
-    releases that its vault knows of; and whether its events are all that there were, as the vault beside them says."""
+    """What is left in a folder: its events, if they can be read and go on where the backup ends;
+    cards of packages; the releases that its vault knows of; and whether its vault says that its
+    last event was the last of all."""
 
     home: Path
     events: tuple[Event, ...] | None
     cards: tuple[Card, ...]
-    kept: tuple[ReleaseId, ...] = ()
+    in_vault: tuple[ReleaseId, ...] = ()
     is_last: bool = False
 
 
-def read_survivors(site: Site, places: Iterable[Path], head: Head) -> list[Survivor]:
-    """What is left in these places. `site`: the backup's, whose key sealed it; `head`: the last event of the backup."""
-    found = [(place, _read_events(site, place, head)) for place in places]
+def read_survivors(site: Site, folders: Iterable[Path], head: Head) -> list[Survivor]:
+    """What is left in these folders. `site`: the backup's, whose key sealed it; `head`: the last event of the backup."""
+    events_by_folder = {folder: _read_events(site, folder, head) for folder in folders}
     with site.open_registry(read_only=True) as registry:
-        chains = [registry.events, *(events for _, events in found if events is not None)]
+        chains = [registry.events, *(events for events in events_by_folder.values() if events is not None)]
     judge = _Judge(site, chains)
     return [
-        Survivor(place, events, tuple(judge.read_cards(place)), list_kept(place), _is_last(site, place, events))
-        for place, events in found
+        Survivor(folder, events, tuple(judge.read_cards(folder)), list_in_vault(folder), _is_last(site, folder, events))
+        for folder, events in events_by_folder.items()
     ]
 
 
-def list_kept(place: Path) -> tuple[ReleaseId, ...]:
-    """The releases that a vault knows to have been charged: those of its candidates, and those that populations' files keep.
-    Whoever puts an older registry back has to take all of them away, too."""
-    found = {"/".join(folder.parts[-3:]) for folder in (place / "vault" / "candidates").glob("*/*/r*")}
-    for population in list_files(place / "vault"):
+def list_in_vault(folder: Path) -> tuple[ReleaseId, ...]:
+    """The releases that a site's vault knows to have been charged: those of its candidates, and those that populations' files
+    keep. Somebody who puts an older registry back would have to remove all of them, too."""
+    names = {"/".join(candidate.parts[-3:]) for candidate in (folder / "vault" / "candidates").glob("*/*/r*")}
+    for population in list_files(folder / "vault"):
         try:
-            with open_rooms(place / "vault", population, wait=0) as rooms:
-                found |= set(rooms.charged())
+            with open_rooms(folder / "vault", population, wait=0) as rooms:
+                names |= set(rooms.charged())
         except StoreBusy:
             raise
-        except ReleasePipelineError:  # damaged: then what lies beside it must do
+        except ReleasePipelineError:  # damaged: other files must do
             continue
-    return tuple(sorted(read_release(name) for name in found if RELEASE.fullmatch(name)))
+    return tuple(sorted(read_release(name) for name in names if RELEASE.fullmatch(name)))
 
 
-def _is_last(site: Site, place: Path, events: tuple[Event, ...] | None) -> bool:
-    """Whether the vault beside a registry says that its last event was the last of all: an older copy has none beside it, or one
-    that knows of more."""
+def _is_last(site: Site, folder: Path, events: tuple[Event, ...] | None) -> bool:
+    """Whether the vault of a registry says that its last event was the last of all: an older copy
+    has no vault, or one that knows of more."""
     try:
-        known = site.read_other_head(place / "vault" / "registry.head")
+        known = site.read_other_head(folder / "vault" / "registry.head")
     except ReleasePipelineError:
         return False
     return bool(events) and known == (events[-1].number, events[-1].hash)
@@ -116,27 +120,28 @@ def read_release(text: str) -> ReleaseId:
     return ReleaseId(policy, release, int(revision[1:]))
 
 
-def _read_events(site: Site, place: Path, head: Head) -> tuple[Event, ...] | None:
-    other = Site(place, site.environment)
+def _read_events(site: Site, folder: Path, head: Head) -> tuple[Event, ...] | None:
+    other = Site(folder, site.environment)
     try:
         registry = other.registry_file if other.registry_file.is_file() else other.registry
-        found = site.read_other_registry(registry) if isinstance(registry, Server) or registry.is_file() else ()
+        events = site.read_other_registry(registry) if isinstance(registry, Server) or registry.is_file() else ()
     except StoreBusy:
         raise
-    except ReleasePipelineError:  # damaged: then what lies beside it must do
+    except ReleasePipelineError:  # damaged: other files must do
         return None
-    return _if_later(found, head)
+    return _if_later(events, head)
 
 
 def _if_later(events: tuple[Event, ...], head: Head) -> tuple[Event, ...] | None:
-    """These events, if they go on where the backup ends."""
+    """These events, if they go on where the backup ends; else None."""
     return events if [event.hash for event in events[head.number - 1 : head.number]] == [head.hash] else None
 
 
-def read_server(site: Site, place: Path, survivors: list[Survivor], head: Head) -> Head | None:
-    """The last event on the server that the site.yaml of a backup names, if one is there that can be read. What the server has
-    joins the survivors, unless the site that is replaced has shown it."""
-    server = Site(place, site.environment).registry
+def read_server(site: Site, folder: Path, survivors: list[Survivor], head: Head) -> Head | None:
+    """The last event on the server that the site.yaml of a backup names, None where there is none
+    or it cannot be read. Adds the server's events to the survivors, unless the site that is
+    replaced had them."""
+    server = Site(folder, site.environment).registry
     try:
         events = site.read_other_registry(server) if isinstance(server, Server) else ()
     except StoreBusy:
@@ -144,14 +149,14 @@ def read_server(site: Site, place: Path, survivors: list[Survivor], head: Head) 
     except ReleasePipelineError:
         return None
     if events and all(survivor.events is None or survivor.events[-1:] != events[-1:] for survivor in survivors):
-        survivors.append(Survivor(place, _if_later(events, head), ()))
+        survivors.append(Survivor(folder, _if_later(events, head), ()))
     return Head.of(events[-1]) if events else None
 
 
 def _read_card(file: Path) -> Card:
     try:
-        said: Any = json.loads(file.read_text(encoding="utf-8"))
-        release, policy_hash, records = said["release"], said["hashes"]["policy"], said["rows"]["in"]
+        card: Any = json.loads(file.read_text(encoding="utf-8"))
+        release, policy_hash, records = card["release"], card["hashes"]["policy"], card["rows"]["in"]
         if not (isinstance(release, str) and isinstance(policy_hash, str) and type(records) is int and records > 0):
             raise ValueError
         return Card(read_release(release), policy_hash, records)
@@ -164,7 +169,7 @@ def _read_card(file: Path) -> Card:
 
 
 class _Judge:
-    """Whose packages are believed: those of every officer whom some chain of the site's events knows, but for revoked keys."""
+    """Believes packages under any officer whom some chain of the site's events knows, except those signed with revoked keys."""
 
     def __init__(self, site: Site, chains: Sequence[tuple[Event, ...]]) -> None:
         self._officers = {site.officer} if site.officer else set[str]()
@@ -173,22 +178,22 @@ class _Judge:
             self._officers |= set(office.chain) if office is not None and not office.faults else set[str]()
         self._revoked = next((text for events in sorted(chains, key=len, reverse=True) if (text := revoked_text(events))), None)
 
-    def read_cards(self, place: Path) -> Iterator[Card]:
-        """The releases that packages in a site or in a folder of packages are of, as their cards tell them."""
-        folder = place / "releases" if (place / "releases").is_dir() else place
-        for file in sorted(folder.glob("*/*/r*/privacy-card.json")):
+    def read_cards(self, folder: Path) -> Iterator[Card]:
+        """The cards of packages in a site or in a folder of packages."""
+        packages = folder / "releases" if (folder / "releases").is_dir() else folder
+        for file in sorted(packages.glob("*/*/r*/privacy-card.json")):
             yield replace(_read_card(file), doubt=self._find_doubt(file.parent))
 
     def _find_doubt(self, folder: Path) -> str:
-        """Why a package is not believed; empty where an officer of the site stands behind it."""
+        """Why a package is not believed; empty if it is signed under an officer of the site."""
         if not self._officers:
             return "the site names no officer, so nobody can tell who signed it"
         try:
             with tempfile.TemporaryDirectory() as private:
-                found = examine(folder, self._officers, self._keep_revoked(Path(private))).findings
+                findings = examine(folder, self._officers, self._keep_revoked(Path(private))).findings
         except NotVerifiable:
             return "it is no package: what is signed is missing"
-        faults = [finding.words for finding in found if finding.level == "FAIL" and _RETRACTED not in finding.words]
+        faults = [finding.words for finding in findings if finding.level == "FAIL" and _RETRACTED not in finding.words]
         return faults[0] if faults else ""
 
     def _keep_revoked(self, folder: Path) -> str:
@@ -200,26 +205,18 @@ class _Judge:
 
 
 def list_later(survivors: Iterable[Survivor], head: Head) -> list[tuple[Event, ...]]:
-    """What each chain has after the backup, the longest first."""
+    """The events of each chain after the backup, the longest first."""
     chains = [survivor.events[head.number :] for survivor in survivors if survivor.events is not None]
     return sorted(chains, key=len, reverse=True)
 
 
-# The officer enters what was charged after a backup that was put back: what the restore found, and
-# what they name.
-#
-# What is entered has happened, and people were exposed to it. So it is entered even over the cap:
-# the ledger adds up what people were exposed to, tells that it is overdrawn, and refuses whatever
-# is new.
-
-
-NEVER = "never charged"  # what the officer says of a release that a package tells of which nobody signed
+NEVER = "never charged"  # what the officer says of a release whose package nobody signed
 _MOST_ROWS = 10**12
 
 
 @dataclass(frozen=True, slots=True)
 class Entered:
-    """What was charged, and in words the populations that are over their caps with it."""
+    """The charges that were entered, and sentences about the populations that are over their caps with them."""
 
     charges: tuple[Charge, ...]
     overdrawn: tuple[str, ...]
@@ -232,9 +229,9 @@ def accept(
     named: Mapping[ReleaseId, Mapping[str, Any] | None],
     show: Callable[[str], None] = lambda _: None,
 ) -> Entered:
-    """The officer signs and enters what was charged after the backup. `named`: what they know of releases beside what was found;
-    None says of one that only a doubted package tells of it, and that it was never charged. `show` gets, before anything is
-    signed, each charge in words."""
+    """Sign and enter, as the officer, what was charged after the backup. `named`: what they know of releases besides what the
+    restore found, None for one that was never charged, of which only a doubted package tells. `show` gets each charge in words
+    before anything is signed."""
     with site.open_registry() as registry:
         trust, waiting = need_trust(site, registry), find_waiting(registry.events)
         if waiting is None:
@@ -257,13 +254,13 @@ def accept(
         for charge in charges:
             _enter(registry, caps, charge)
         for name in sorted(entries):
-            words = f"{LOST_WORDS} The officer entered its charge." if name in uncharged else LOST_WORDS
-            registry.add(LOST, name, entered=name in uncharged, reason=words)
+            reason = f"{LOST_WORDS} The officer entered its charge." if name in uncharged else LOST_WORDS
+            registry.add(LOST, name, entered=name in uncharged, reason=reason)
         return Entered(tuple(charges), tuple(_find_overdrawn(registry, caps, charges)))
 
 
 def read_named(file: Path) -> dict[ReleaseId, Mapping[str, Any] | None]:
-    """What the officer names: a line for each release, like `people/2/r1: {records: 400}`, or `people/9/r1: never charged`."""
+    """The releases in an officer's file, a line each, like `people/2/r1: {records: 400}` or `people/9/r1: never charged`."""
     document = read_yaml(read_text(file))
     content: Plain = document.value
     if document.problems or not isinstance(content, dict):
@@ -302,7 +299,8 @@ def _refuse_named(file: Path) -> WrongUsage:
 def _decide(
     waiting: Event, named: Mapping[ReleaseId, Mapping[str, Any] | None]
 ) -> tuple[dict[ReleaseId, Mapping[str, Any]], list[ReleaseId]]:
-    """What was charged or lost, with what is known of it, and which doubted releases never were: each of them is decided on."""
+    """The releases that were charged or lost, with what is known of them, and the doubted ones that the officer denies; raises
+    `WrongUsage` unless the officer has decided on every doubted one."""
     entries: dict[ReleaseId, Mapping[str, Any]] = {read_release(entry["release"]): entry for entry in waiting.content["releases"]}
     doubted = {read_release(entry["release"]) for entry in waiting.content.get("doubted", ())}
     denied = sorted(name for name, entry in named.items() if entry is None)
@@ -334,20 +332,20 @@ def _find_overdrawn(registry: Registry, caps: Caps, charges: Iterable[Charge]) -
 
 
 def _format_charge(registry: Registry, caps: Caps, charge: Charge) -> str:
-    """What the officer reads before they sign: whom it is charged to, for how many records, and how much."""
+    """What the officer reads before they sign: the population that is charged, for how many records, and how much."""
     account = open_account(caps, policy_of(registry, charge.policy_hash), list_charges(registry))
     amount = f"{account.format(account.of(charge.loss))} ({account.unit})"
     return f"{charge.id}: {count_of(charge.records, 'record')}, charged to {charge.population}: {amount}"
 
 
 def _describe_charge(charge: Charge) -> dict[str, Any]:
-    """What the officer signs of a charge: the people, the policy (and so k), how many records, and epsilon."""
+    """What the officer signs of a charge: the population, the policy (and so k), how many records, and epsilon."""
     known = {"release": str(charge.id), "policy_hash": charge.policy_hash, "records": charge.records}
     return known | {"loss": asdict(charge.loss), "population": charge.population}
 
 
 def _make_charge(site: Site, registry: Registry, release: ReleaseId, entry: Mapping[str, Any]) -> Charge:
-    """The charge of a lost release: as it was noted, or else the whole bound of its policy."""
+    """The charge of a lost release: as it was recorded, or else the whole bound of its policy."""
     digest = entry.get("policy_hash", "")
     if digest not in {event.content["hash"] for event in registry.events if event.kind == POLICY}:
         digest = _note_policy_of(site, registry, release, digest)
@@ -357,7 +355,7 @@ def _make_charge(site: Site, registry: Registry, release: ReleaseId, entry: Mapp
 
 
 def _note_policy_of(site: Site, registry: Registry, release: ReleaseId, digest: str) -> str:
-    """Note the policy as its file is now, when it is the one that is asked for, or none is; gives its hash."""
+    """Record the policy as its file is now, if that has the hash that is asked for, or none is; returns its hash."""
     policy = site.policy(release.policy)
     if digest not in ("", policy.canonical_hash()):
         raise WrongUsage(

@@ -1,8 +1,10 @@
-"""Releases that were missed, because their series was held or nobody ran them: which, in which order, and what stops them.
+"""The timetable: which releases were missed and what stops them, and the ticks that open the next
+one.
 
-Oldest first, one after the other; each is judged as any other (its data, the differencing guard, the cap), and the first that is
-refused ends it: a later one never comes before an earlier one. What lies before a release that is charged is a person's to name,
-for whoever published a later one decided so.
+Missed releases, of a series that was held or that nobody ran, come oldest first. Each is judged as
+any other (its data, the differencing guard, the cap), and the first that is refused ends it: a
+later one never comes before an earlier one. Before a release that is charged none is missed:
+somebody who ran a later one decided so, and must name an earlier one.
 """
 
 from __future__ import annotations
@@ -35,9 +37,9 @@ MOST_MISSED = 1000  # of an endless series: more are no backfill but a mistaken 
 def list_missed(policy: Policy, events: tuple[Event, ...], now: datetime | None = None) -> list[str]:
     """The releases of a policy that should be made by now and have no candidate, oldest first.
 
-    Of periods those that were due; of a list with a timetable as many as it has fired for; of one without all that are left. And
-    what was begun and not finished, from the last that is charged on.
-    """
+    Of periods those that were due; of a list with a timetable as many as it has fired for; of one
+    without all that are left. And what was begun and not finished, from the last that is charged
+    on."""
     now = now or datetime.now(UTC)
     latest = _latest_of(policy, read_statuses(events).values())
     unfinished = [name for name, status in latest.items() if status.state in BEFORE_CANDIDATE and not status.lost]
@@ -48,11 +50,11 @@ def list_missed(policy: Policy, events: tuple[Event, ...], now: datetime | None 
 
 
 def describe_stop(policy: Policy, statuses: Iterable[ReleaseStatus], upcoming: Upcoming) -> str:
-    """Why the timetable does not go on with what was missed: an earlier one of them is blocked; empty if none is.
+    """Why the timetable does not go on with missed releases: an earlier one of them is blocked;
+    empty if none is.
 
-    An earlier one was missed, too, when it was opened after this one had been due. In a series that is on time each release
-    is judged by itself: a blocked one then does not hold up those after it.
-    """
+    An earlier one was missed, too, if it was opened after this one had been due. In a series that
+    is on time a blocked release does not stop those after it."""
     if policy.every is None or upcoming.due is None:
         return ""
     for name, status in sorted(_latest_of(policy, statuses).items()):
@@ -69,13 +71,13 @@ def describe_stop(policy: Policy, statuses: Iterable[ReleaseStatus], upcoming: U
 
 
 def read_missed(site: Site, policy: Policy, *, now: datetime | None = None) -> list[str]:
-    """`list_missed` as the registry of the site stands."""
+    """`list_missed` by the registry of the site."""
     with site.open_registry(read_only=True) as registry:
         return list_missed(policy, registry.events, now)
 
 
 def describe_left(missed: Sequence[str]) -> str:
-    """What a backfill that stopped has not come to, in words."""
+    """The releases that a stopped backfill did not open, in words."""
     return f"not opened, for they come after it: {', '.join(missed)}" if missed else "nothing comes after it"
 
 
@@ -87,12 +89,12 @@ def _sort(policy: Policy, names: Iterable[str]) -> list[str]:
 
 def _latest_of(policy: Policy, statuses: Iterable[ReleaseStatus]) -> Mapping[str, ReleaseStatus]:
     """The last revision of every release of the policy that it still has."""
-    found: dict[str, ReleaseStatus] = {}
+    latest: dict[str, ReleaseStatus] = {}
     for status in sorted(statuses, key=lambda status: status.id):
         name = status.id.release
         if status.id.policy == policy.policy and (name in policy.release_names or _is_period(policy, name)):
-            found[name] = status
-    return found
+            latest[name] = status
+    return latest
 
 
 def _list_due(policy: Policy, events: tuple[Event, ...], now: datetime) -> list[str]:
@@ -120,17 +122,13 @@ def _is_period(policy: Policy, name: str) -> bool:
         return False
 
 
-# What opens a release when nobody does: the tick of a timetable, or the arrival of its source.
-# Dagster's daemon calls it.
-
-
 HasRun: TypeAlias = Callable[[ReleaseId], bool]  # whether a run of a release was ever begun
 TIMETABLE, ARRIVAL = "its time has come", "its source arrived"
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """What came of a tick: the release to run, or why there is none; `of_source` when only a change of the source can help."""
+    """The result of a tick: the release to run, or why there is none; `of_source` if only a change of the source can help."""
 
     release: ReleaseId | None = None
     reason: str = ""
@@ -138,11 +136,11 @@ class Tick:
 
 
 def tick(site: Site, policy_name: str, *, why: str, has_run: HasRun, now: datetime | None = None) -> Tick:
-    """Open the next release of a policy, in the registry, or say why not.
+    """Open the next release of a policy in the registry, or say why not.
 
-    A release that was opened and for which no run was ever begun (`has_run`), because somebody stopped in between, is given once
-    more. A period is opened only when it is due; by arrival, so is every release that has a timetable.
-    """
+    A release that was opened without any run (`has_run`), because somebody stopped in between, is
+    returned again. A period is opened only when it is due; by arrival, so is every release that has
+    a timetable."""
     now = now or datetime.now(UTC)
     try:
         policy = site.policy(policy_name)
@@ -174,10 +172,10 @@ def tick(site: Site, policy_name: str, *, why: str, has_run: HasRun, now: dateti
 
 
 def arrival(site: Site, policy_name: str, *, cursor: str, has_run: HasRun) -> tuple[Tick, str]:
-    """`tick` for a source that has arrived and stays as it is: changed since the last look, it may still be being written.
+    """A `tick` once the source has arrived and is the same at two looks (before, somebody may still
+    be writing it), with the cursor for the next look.
 
-    `cursor` is what the last look gave; a source that was judged is not read again until it changes.
-    """
+    `cursor`: that of the last look; a source that was judged is not read again until it changes."""
     seen, _, judged = cursor.partition("\n")
     try:
         with site.open_registry(read_only=True) as registry:
@@ -191,8 +189,8 @@ def arrival(site: Site, policy_name: str, *, cursor: str, has_run: HasRun) -> tu
         return Tick(reason="the source is new or was changed; the next look tells whether it stays as it is."), stamp
     if judged:
         return Tick(reason=judged), cursor
-    found = tick(site, policy_name, why=ARRIVAL, has_run=has_run)
-    return found, f"{stamp}\n{found.reason}" if found.of_source else stamp
+    opened = tick(site, policy_name, why=ARRIVAL, has_run=has_run)
+    return opened, f"{stamp}\n{opened.reason}" if opened.of_source else stamp
 
 
 def describe_late(site: Site, policy: Policy, *, now: datetime | None = None) -> str:
@@ -206,7 +204,7 @@ def describe_late(site: Site, policy: Policy, *, now: datetime | None = None) ->
 
 
 def record_policies(site: Site) -> None:
-    """Note the policies of the site that are new or changed: from then on their timetables count."""
+    """Record the policies of the site that are new or changed: their timetables count from then on."""
     policies, _ = site.read_policies()
     with site.open_registry() as registry:
         for policy in policies:
@@ -214,7 +212,7 @@ def record_policies(site: Site) -> None:
 
 
 def count_arrived(site: Site, policy: Policy, release: str) -> int:
-    """How many records of a release the source has by now."""
+    """How many records of a release the source has now."""
     source = open_source(site, policy)
     names, checks = match_header(source.header, policy)
     refuse(source.name, [check for check in checks if not readable_without(check, policy)])
@@ -225,8 +223,8 @@ def count_arrived(site: Site, policy: Policy, release: str) -> int:
 
 
 def describe_missing(site: Site, policy: Policy, release: str) -> str:
-    """That the source lacks records of a release, in words without their number; empty if it has enough. The answer is noted
-    as a run that read records."""
+    """A sentence if the source lacks records of a release, without their number; else empty. That
+    answer is recorded as a run that read records."""
     if count_arrived(site, policy, release) >= (policy.gates.min_rows or 1):
         return ""
     with site.open_registry() as registry:
@@ -237,7 +235,7 @@ def describe_missing(site: Site, policy: Policy, release: str) -> str:
 
 
 def _stamp(site: Site, policy: Policy, now: datetime) -> str:
-    """Changes when the next release, or the source of it, does."""
+    """A text that changes when the next release or its source does."""
     with site.open_registry(read_only=True) as registry:
         check_may_run(site, registry, policy, read_caps(site))
         upcoming = next_release(policy, registry.events, now)

@@ -43,6 +43,7 @@ from release_pipeline.targets.settings import read_targets
 MOST_ROWS = 100_000  # that are simulated
 DRAWS, SIMULATED = 3, 12  # of a column; of all columns, about
 FINE = 4096  # points of a domain, from which on how many there are counts by doublings
+WIDTH = 110  # columns of a line for a person
 SECRET = bytes(32)  # of noise that is never released: the same words every time
 
 
@@ -260,15 +261,15 @@ def _find_last(home: Path, policy: Policy) -> Charge | None:
     return mine[-1] if mine else None
 
 
-def describe_check(check: Check, *, width: int = 110) -> Iterator[str]:
+def describe_check(check: Check) -> Iterator[str]:
     """It in lines for a person. What is wrong with the site is told after the plan."""
-    yield from describe_plan(check.plan, width=width)
+    yield from describe_plan(check.plan)
     if check.header is not None and not check.header.faults:
         yield f"{'header':<12}{f'not read: {check.header.unread}' if check.header.unread else 'has all declared columns'}"
     if check.plan.rows is not None:
         yield f"{'rows':<12}{check.plan.rows:,}, {check.plan.rows_from}"
     for words in describe_typical(check.plan):
-        yield from textwrap.wrap(words, width, initial_indent=f"{'typical':<12}", subsequent_indent=" " * 12)
+        yield from textwrap.wrap(words, WIDTH, initial_indent=f"{'typical':<12}", subsequent_indent=" " * 12)
     if (memory := check.memory) is not None and check.plan.rows is not None:
         yield f"{'memory':<12}{describe_memory(memory, check.plan.rows)}"
     if check.home is not None:
@@ -278,11 +279,11 @@ def describe_check(check: Check, *, width: int = 110) -> Iterator[str]:
         yield from (f"{'ledger':<12}{line}" for line in describe_headroom(headroom))
 
 
-def describe_obstacles(same_people: Iterable[str], refusals: Iterable[Refusal], *, width: int = 110) -> Iterator[str]:
+def describe_obstacles(same_people: Iterable[str], refusals: Iterable[Refusal]) -> Iterator[str]:
     """Warnings of the same people elsewhere, and why a run would be refused, in lines for a person."""
     lines = [("warning", words) for words in same_people] + [("refused", refusal.words) for refusal in refusals]
     for label, words in lines:
-        yield from textwrap.wrap(words, width, initial_indent=f"{label:<12}", subsequent_indent=" " * 12)
+        yield from textwrap.wrap(words, WIDTH, initial_indent=f"{label:<12}", subsequent_indent=" " * 12)
 
 
 def view_check(check: Check) -> CheckDocument:

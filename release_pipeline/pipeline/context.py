@@ -70,8 +70,9 @@ class StageResult:
 
 
 def record_failed_run(site: Site, release: ReleaseId, reason: str, *, run: str, told_elsewhere: bool = False) -> None:
-    """A run of a release failed, noted once for each; the release's state stays what it was. Its policy is not read: that may be
-    what broke. `told_elsewhere`: status need not tell it, for a block says it better, or a later run ended well."""
+    """A run of a release failed, noted once for each; the release's state stays what it was. Its
+    policy is not read: that may be what broke. `told_elsewhere`: status need not tell it, for a
+    block says it better, or a later run ended well."""
     with site.open_registry() as registry:
         if all(event.content.get("run") != run for event in registry.events if event.kind == FAILED):
             registry.add(FAILED, release, reason=reason, run=run, told_elsewhere=told_elsewhere)
@@ -162,16 +163,12 @@ class StageContext:
         return {} if self.site.forbids_looks else {"rows": round_up(records)}
 
     def record_blocked(self, reason: str, *, code: str = Blocked.code) -> None:
-        """Only a release that has no candidate becomes blocked: a refused attempt to make it again changes nothing. `code` is the
-        kind of error, for scripts."""
+        """Only a release that has no candidate becomes blocked: a refused attempt to make it again
+        changes nothing. `code` is the kind of error, for scripts."""
         with self.site.open_registry() as registry:
             status = status_of(registry, self.id)
             if status.candidate_hash is None and (status.state, status.reason) != ("blocked", reason):
                 move(registry, self.id, BLOCKED, reason=reason, code=code, policy_hash=self.policy_hash)
-
-    def record_failed(self, reason: str, *, run: str, told_elsewhere: bool = False) -> None:
-        """See `record_failed_run`."""
-        record_failed_run(self.site, self.id, reason, run=run, told_elsewhere=told_elsewhere)
 
     def record_drawn(self, masked: str) -> None:
         """Note the release as drawn, with the keyed hash of its masked table, once; and then forget its secret."""
@@ -190,8 +187,8 @@ class StageContext:
         self.probe.reached("the secret is forgotten")
 
     def record_candidate(self, digest: str, facts: Mapping[str, Any]) -> None:
-        """Note the candidate with its hash and its public facts, unless that is known; then, that a run which broke off after it
-        was made is not the last any more."""
+        """Note the candidate with its hash and its public facts, unless that is known; then, that a
+        run which broke off after it was made is not the last any more."""
         with self.site.open_registry() as registry:
             status = status_of(registry, self.id)
             if status.candidate_hash == digest:
@@ -209,7 +206,8 @@ class StageContext:
         return {"epsilon": None if claimed is None else self.policy.in_epsilon(claimed) / NANO, "k": self.policy.protect.k}
 
     def list_looks(self) -> tuple[Look, ...]:
-        """The looks at the data that parameters of this release can have been chosen by; once it is charged, always the same."""
+        """The looks at the data that parameters of this release can have been chosen by; once it is
+        charged, always the same."""
         with self.site.open_registry(read_only=True) as registry:
             return find_looks_before(registry.events, self.id)
 

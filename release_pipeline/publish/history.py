@@ -17,7 +17,7 @@ from release_pipeline.store.site import Site
 from release_pipeline.trust.approvals import find_last_approval
 from release_pipeline.trust.keys import NotSigned
 from release_pipeline.trust.members import Trust, read_trust
-from release_pipeline.trust.remarks import find_role, is_told
+from release_pipeline.trust.remarks import find_role, is_visible
 
 Facts: TypeAlias = tuple[tuple[str, str], ...]
 _TITLES = {
@@ -140,9 +140,9 @@ def list_open_votes(events: Sequence[Event]) -> list[str]:
 def _is_hidden(events: Sequence[Event], event: Event, status: ReleaseStatus) -> bool:
     """Whether an event of a release is a vote, or a reviewer's remark, that is not told while votes are blind."""
     if event.kind in (APPROVED, RETURNED):
-        return not is_told("reviewer", event.content["hash"], status)
+        return not is_visible("reviewer", event.content["hash"], status)
     if event.kind == REMARKED:
-        return not is_told(find_role(events, event), event.content["document"]["hash"], status)
+        return not is_visible(find_role(events, event), event.content["document"]["hash"], status)
     return False
 
 

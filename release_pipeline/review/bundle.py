@@ -1,9 +1,10 @@
-"""What somebody takes to a machine of their own to look at and sign: a zip with what is signed, and what one needs to judge it.
+"""Bundles: a zip that somebody takes to their machine, with what they sign, and what they need to
+judge it.
 
-Whoever signs does not believe the site: `sign.py` computes hash and changes from the canonical form, or the candidate's files.
-The rest (YAML, plan, difference and questions in words) is for reading. The same content gives the same bytes. It is
-confidential: a candidate's evidence describes the data. With a draft of remarks it names another format, for an earlier `sign.py`
-would not show them; without one it is, byte for byte, what that reads.
+The signer need not believe the site: `sign.py` computes hash and changes from the canonical form,
+or from the candidate's files. The rest (YAML, plan, difference and questions in words) is for
+reading. The same content gives the same bytes. A bundle is confidential: a candidate's evidence
+describes the data.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.formats.evidence import load_evidence
 from release_pipeline.ledger.policies import list_policies, policy_of, read_caps
-from release_pipeline.ledger.states import APPROVED, PUBLISHED, Vote, check_move, list_statuses, read_statuses, status_of
+from release_pipeline.ledger.states import APPROVED, PUBLISHED, check_move, list_statuses, read_statuses, status_of
 from release_pipeline.pipeline.check import Check, describe_check
 from release_pipeline.pipeline.opening import find_release
 from release_pipeline.policy import Policy
@@ -45,16 +46,14 @@ from release_pipeline.trust.approvals import check_approvable, find_approvable, 
 from release_pipeline.trust.members import KEYS, Trust, need_trust
 from release_pipeline.trust.remarks import (
     Remark,
-    Remarks,
-    ToldVotes,
     check_passages,
     check_remarks,
     list_policy_passages,
     list_release_passages,
-    tell_remarks,
-    tell_votes,
+    list_visible_remarks,
+    read_visible_votes,
 )
-from release_pipeline.verifier.remarks import Remarks as VerifiedRemarks
+from release_pipeline.verifier.remarks import Remarks
 
 _MOMENT = (1980, 1, 1, 0, 0, 0)  # of every file in the zip
 _README = """\
@@ -63,7 +62,7 @@ _README = """\
     python sign.py THIS.zip --key YOUR.key        # or an OpenSSH key: id_ed25519, id_ed25519_sk, or the .pub of one in an agent
 
 sign.py is one file that needs Python alone; take it from where you trust it, for this zip could bring a wrong one. It computes
-the hash from what is in here, says all that changed (also in changes.txt, beside what it unpacks), asks, and writes a statement
+the hash from what is in here, says all that changed (also in changes.txt, next to what it unpacks), asks, and writes a statement
 and its signature: send back both.
 
 What counts is {counts}. Everything else (plan.txt, difference.txt, questions.txt, a .yaml) is the site's word for it.
@@ -73,7 +72,7 @@ The drafts (draft.*.json) are what is signed, but for name, key and moment, whic
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """What is to be signed: its kind, its name, the hash, and of a file the canonical form that this is of."""
+    """What is to be signed: its kind, name and hash, and of a file its canonical form."""
 
     what: str
     subject: str
@@ -83,8 +82,8 @@ class _Item:
 
 
 def write_bundle(site: Site, target: str, output: Path, remarks: Any = None) -> tuple[Path, str]:
-    """Write the bundle of a release, a policy file or populations.yaml; gives it, and the hash that is to be signed. `remarks`: a
-    document of remarks on it, as it was read from JSON, that is to be signed with it."""
+    """Write the bundle of a release, a policy file or populations.yaml; returns the file, and the hash that is to be signed.
+    `remarks`: a document of remarks on it, as it was read from JSON, that is to be signed with it."""
     check_output(output, endings=(".zip",), overwrite=False, hint=False)
     if Path(target).suffix != ".yaml":
         return _write_candidate(site, find_release(site, target), output, remarks)
@@ -105,13 +104,13 @@ def write_bundle(site: Site, target: str, output: Path, remarks: Any = None) -> 
         trust = need_trust(site, registry)
         if policy is not None and remarks is None:
             check_approvable(policy)  # what would be refused with its signature need not be read by anybody
-        words = {**plan, **_describe_approved(registry, trust, item), CANONICAL: item.text}
-    _write(output, item, trust, words, {})
+        texts = {**plan, **_describe_approved(registry, trust, item), CANONICAL: item.text}
+    _write(output, item, trust, texts, {})
     return output, item.digest
 
 
 def _draft_remarks(document: Any, item: _Item, passages: Iterable[str]) -> dict[str, str]:
-    """The draft as it is signed, if it is on just this, and on passages that there are."""
+    """The draft in the form that is signed; `WrongUsage` unless it is on just this item, and on passages that exist."""
     if document is None:
         return {}
     remarks = check_remarks(document)
@@ -137,18 +136,18 @@ def _write_candidate(site: Site, release: ReleaseId, output: Path, remarks: Any)
                 "the candidate's folder is not what was frozen.", where=str(release), remedy="See `verify` of the site."
             )
         policy = policy_of(registry, status.policy_hash)
-        words = _describe_published(registry, release, policy, status.policy_hash)
+        texts = _describe_published(registry, release, policy, status.policy_hash)
     item = _Item("candidate", str(release), digest)
-    words |= _draft_remarks(remarks, item, list_release_passages(site, release, digest))
+    texts |= _draft_remarks(remarks, item, list_release_passages(site, release, digest))
     view = build_internal_view(policy, load_evidence(folder))
-    words["questions.txt"] = _lines(view.decide)
+    texts["questions.txt"] = _lines(view.decide)
     files = {f"{CANDIDATE}/{name}": folder / name for name in (SUMS, *read_sums(folder, digest))}
-    _write(output, item, trust, words, files)
+    _write(output, item, trust, texts, files)
     return output, digest
 
 
 def _describe_approved(registry: Registry, trust: Trust, item: _Item) -> dict[str, str]:
-    """What was approved last and still counts, with its signature, and what changes since in words."""
+    """The last approval that still counts, with its signature, and the changes since, as texts by file name."""
     event = find_last_approval(registry, trust, what=item.what, subject=item.subject)
     if event is None:
         return {"difference.txt": "Nothing of it was approved before.\n"}
@@ -163,7 +162,7 @@ def _describe_approved(registry: Registry, trust: Trust, item: _Item) -> dict[st
 
 
 def _describe_published(registry: Registry, release: ReleaseId, policy: Policy, digest: str) -> dict[str, str]:
-    """The policy of the last release of the series that was published, and what changes since in words."""
+    """The policy of the last published release of the series, and the changes since, as texts by file name."""
     statuses = read_statuses(registry.events)
     published = [known for known in statuses.values() if known.package_hash is not None and known.id.policy == release.policy]
     if not published:
@@ -174,8 +173,8 @@ def _describe_published(registry: Registry, release: ReleaseId, policy: Policy, 
     return {BEFORE: old.text, "difference.txt": words}
 
 
-def _write(output: Path, item: _Item, trust: Trust, words: Mapping[str, str], files: Mapping[str, Path]) -> None:
-    """The zip, whole or not at all, for its owner alone."""
+def _write(output: Path, item: _Item, trust: Trust, texts_of_site: Mapping[str, str], files: Mapping[str, Path]) -> None:
+    """Write the zip, whole or not at all, readable only by its owner."""
     counts = f"{CANDIDATE}/{SUMS} with the files that it lists" if files else CANONICAL
     about = {"format": FORMAT, "what": item.what, "subject": item.subject}
     draft = {"subject": item.subject, "hash": item.digest, "signer": "", "name": "", "at": "", "why": ""}
@@ -183,7 +182,7 @@ def _write(output: Path, item: _Item, trust: Trust, words: Mapping[str, str], fi
         "README.txt": _README.format(subject=item.subject, counts=counts),
         ABOUT: canonical_json(about),
         KEYS: trust.text,
-        **words,
+        **texts_of_site,
         **{f"draft.{kind}.json": canonical_json({"kind": kind, **draft}) for kind in DRAFTS[item.what]},
     }
     with appearing(output) as file, zipfile.ZipFile(file, "w") as archive:
@@ -201,15 +200,12 @@ def _lines(lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-# What people remark and vote on, and what everybody may know of that.
-
-
 DEEDS = {"approve": "approved", "return": "returned", "reject": "rejected"}
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A candidate or a policy as it is now, with its passages and what these are called; of a candidate its release."""
+    """A candidate or a policy as it is now, with its passages and their titles; of a candidate its release."""
 
     name: str
     hash: str
@@ -217,12 +213,12 @@ class Subject:
     release: ReleaseId | None = None
 
     def remark_on(self, entries: Iterable[tuple[str, str]]) -> Remarks:
-        """Remarks on passages of it; raises `WrongUsage` where they have not the form that remarks have."""
-        return check_remarks(VerifiedRemarks(self.name, self.hash, tuple(entries)).document)
+        """Remarks on passages of it; `WrongUsage` where they have not the form of remarks."""
+        return check_remarks(Remarks(self.name, self.hash, tuple(entries)).document)
 
 
 def find_subject(site: Site, target: str) -> Subject:
-    """The candidate or the policy of the site that somebody names: POLICY/RELEASE, or policies/NAME.yaml."""
+    """The candidate or policy of the site that a text names: POLICY/RELEASE, or policies/NAME.yaml."""
     if Path(target).suffix == ".yaml":
         file = find_approvable(site, Path(target))
         if file == site.populations_file:
@@ -238,35 +234,27 @@ def find_subject(site: Site, target: str) -> Subject:
 
 
 def describe_review(site: Site, target: str) -> Iterator[str]:
-    """The votes on a candidate as far as everybody may know them, and the remarks on it or on a policy, in lines."""
+    """The votes on a candidate and the remarks on it or on a policy, as far as everybody may see them, in lines."""
     subject = find_subject(site, target)
     with site.open_registry(read_only=True) as registry:
-        remarks = tell_remarks(registry, need_trust(site, registry), subject.name)
-        votes = None if subject.release is None else tell_votes(registry, subject.release)
+        remarks = list_visible_remarks(registry, need_trust(site, registry), subject.name)
+        votes = None if subject.release is None else read_visible_votes(registry, subject.release)
     yield f"{subject.name}  hash {subject.hash[:12]}"
     if votes is not None:
-        yield from describe_votes(votes)
-    for one in remarks:
-        yield from describe_remark(one, subject)
+        hidden = "" if votes.are_in else "; they are told when all are in"
+        yield f"{votes.count} of {votes.needed} votes are in{hidden}"
+        for vote in votes.given:
+            reason = f": {vote.why}" if vote.why else ""
+            yield f"{vote.noted}  {vote.name} {DEEDS[vote.verdict]} it{reason}"
+    for remark in remarks:
+        yield from _describe_remark(remark, subject)
     if not remarks:
         yield "no remarks that everybody may see"
     yield f"passages: {', '.join(name for name in subject.passages if name) or 'none'}"
 
 
-def describe_votes(votes: ToldVotes) -> Iterator[str]:
-    """The votes in lines; as long as they are blind how many there are."""
-    hidden = "" if votes.are_in else "; they are told when all are in"
-    yield f"{votes.count} of {votes.needed} votes are in{hidden}"
-    yield from (describe_vote(vote) for vote in votes.given)
-
-
-def describe_vote(vote: Vote) -> str:
-    """One vote in a line."""
-    return f"{vote.noted}  {vote.name} {DEEDS[vote.verdict]} it" + (f": {vote.why}" if vote.why else "")
-
-
-def describe_remark(remark: Remark, subject: Subject) -> Iterator[str]:
-    """One remark in lines."""
+def _describe_remark(remark: Remark, subject: Subject) -> Iterator[str]:
+    """A remark in lines."""
     title = subject.passages.get(remark.passage, "")
     where = f"{remark.passage}{f' ({title})' if title else ''}" if remark.passage else "the whole"
     older = "" if remark.about == subject.hash else f", as it was before ({remark.about[:12]})"

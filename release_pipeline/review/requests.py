@@ -40,7 +40,7 @@ _LEDGER = "ledger  "  # how `check` begins its lines about the ledger
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why something cannot be approved as it is: what, where, what to do, and the reasons one by one."""
+    """Why something cannot be approved as it is: what is wrong, where, what to do, and the reasons one by one."""
 
     what: str
     where: str
@@ -50,7 +50,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """The last approval that still counts: by which event, who gave it, when, and of which hash."""
+    """The last approval that still counts: its event, who gave it, when, and the hash that it is of."""
 
     event: int
     name: str
@@ -60,8 +60,8 @@ class Approval:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A policy or the caps as they are now. `hash` is empty where the file cannot be read, which `refusal` then says; `last`: the
-    last approval of the subject that counts."""
+    """A policy or the caps as they are now. `hash` is empty if the file cannot be read, and
+    `refusal` says why; `last`: the last approval of the subject that counts."""
 
     what: str
     subject: str
@@ -79,13 +79,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What changes with an approval. `words`: in sentences, for who decides; `exact`: path by path over the canonical forms,
-    nothing left out; `whole`: the canonical form as it is now, in lines; `check`: what `check` says of a policy; `room`: what the
-    ledger has then; `elsewhere`: where the same people may be charged and do not count
-    here; `text`: the file that it is read from, with its comments, which nobody signs."""
+    """What changes with an approval. `sentences`: for the officer; `exact`: path by path over the canonical forms, all of it;
+    `whole`: the canonical form as it is now, in lines; `check`: what `check` says of a policy; `room`: the ledger then;
+    `elsewhere`: other populations where the same people may be charged, which do not count here; `text`: the file, with its
+    comments, which nobody signs."""
 
     request: Request
-    words: tuple[str, ...]
+    sentences: tuple[str, ...]
     exact: tuple[str, ...]
     whole: str
     check: tuple[str, ...] = ()
@@ -98,28 +98,28 @@ def list_requests(site: Site) -> list[Request]:
     """Every policy of the site and the caps, whether they wait or are approved."""
     with site.open_registry(read_only=True) as registry:
         trust = need_trust(site, registry)
-        found = [_request_policy(site, registry, trust, file.stem)[0] for file in site.policy_files()]
-        return [*found, _request_caps(site, registry, trust)[0]]
+        policies = [_request_policy(site, registry, trust, file.stem)[0] for file in site.policy_files()]
+        return [*policies, _request_caps(site, registry, trust)[0]]
 
 
 def read_policy_request(site: Site, name: str) -> Change:
     """What an approval of a policy would change."""
     file = site.policy_file(name)
-    began_with = _read_file(file)
+    text_before = _read_file(file)
     with site.open_registry(read_only=True) as registry:
         trust = need_trust(site, registry)
         request, policy = _request_policy(site, registry, trust, name)
         if policy is None:
             return Change(request, (), (), "")
         last = find_last_approval(registry, trust, what=POLICY, subject=name)
-        words, before = _describe_policy_change(registry, last, policy)
+        sentences, before = _describe_policy_change(registry, last, policy)
     elsewhere = tuple(warn_of_same_people(site, policy, by_vault=False))
     whole = json.loads(policy.canonical_json())
     check, room = _say_check(site, policy)
     text = _read_file(file)
-    told = text if text == began_with else ""  # else somebody wrote it meanwhile, and it need not be what was read
+    text = text if text == text_before else ""  # else somebody wrote it meanwhile, and it need not be what was read
     exact = tuple(list_changes(before, whole))
-    return Change(request, words, exact, _write(whole), check, room, elsewhere, told)
+    return Change(request, sentences, exact, _write(whole), check, room, elsewhere, text)
 
 
 def read_caps_request(site: Site) -> Change:
@@ -133,13 +133,13 @@ def read_caps_request(site: Site) -> Change:
         return Change(request, (), (), "")
     before: dict[str, Any] = json.loads(last.content["text"] if last is not None else "{}")
     whole = json.loads(caps.text)
-    words = tuple(_describe_caps_change(before, caps)) if last is not None else ()
+    sentences = tuple(_describe_caps_change(before, caps)) if last is not None else ()
     room = tuple(_describe_accounts(caps, charges))
-    return Change(request, words, tuple(list_changes(before, whole, named=True)), _write(whole), room=room)
+    return Change(request, sentences, tuple(list_changes(before, whole, named=True)), _write(whole), room=room)
 
 
 def _read_file(file: Path) -> str:
-    """What stands in it; the empty text where that cannot be read, which whoever parses it tells."""
+    """The text of a file; empty where it cannot be read, which the parser reports."""
     try:
         return read_policy(file)
     except ReleasePipelineError:
@@ -185,7 +185,7 @@ def _read_refusal(error: ReleasePipelineError) -> Refusal:
 
 
 def _describe_policy_change(registry: Registry, last: Event | None, policy: Policy) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """The change in words, and the canonical form that was approved last; nothing where nothing was."""
+    """The change in sentences, and the canonical form that was approved last; nothing where nothing was."""
     if last is None:
         return (), {}
     old = find_noted(registry.events, last.content["hash"])
@@ -206,7 +206,7 @@ def _describe_caps_change(before: dict[str, Any], caps: Caps) -> Iterator[str]:
 
 
 def _describe_accounts(caps: Caps, charges: Sequence[Charge]) -> Iterator[str]:
-    """What is spent of each cap as it would be."""
+    """What is spent of each cap after an approval, a sentence each."""
     for name in list_populations(caps, charges):
         account, heirs = open_population(caps, name, charges), list_heirs(caps, name, charges)
         closed = f"; carried on by {', '.join(heirs)}, so nothing is charged to it any more" if heirs else ""
@@ -215,7 +215,7 @@ def _describe_accounts(caps: Caps, charges: Sequence[Charge]) -> Iterator[str]:
 
 
 def _say_check(site: Site, policy: Policy) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The lines of `check`, and those about the ledger; or what keeps it from a plan, which would keep a run from it too."""
+    """The lines of `check`, and those about the ledger; or the error that stops it, which would stop a run too."""
     try:
         lines = tuple(describe_check(check_policy(site.policy_file(policy.policy), rows=None, home=site.home)))
     except ReleasePipelineError as error:

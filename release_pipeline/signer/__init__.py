@@ -1,4 +1,4 @@
-"""Signs what somebody was asked to review, on a machine of their own, offline.
+"""Signs what somebody was asked to review, on their own machine, offline.
 
 Its modules are joined into `sign.py`, one file that runs alone.
 """

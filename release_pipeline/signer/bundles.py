@@ -1,4 +1,4 @@
-"""What is in a bundle: what is to be signed, and what changed since it was signed last."""
+"""Reads a bundle, and describes what is to be signed and what changed since the last approval."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from release_pipeline.signer.keys import Signer
 from release_pipeline.signer.pages import find_active
-from release_pipeline.verifier.documents import RELEASE, Fault, Json, canonical_json, get
+from release_pipeline.verifier.documents import NAME, RELEASE, Fault, Json, canonical_json, get
 from release_pipeline.verifier.remarks import Remarks, hash_remarks, read_remarks
 from release_pipeline.verifier.statements import Key, name_ssh_key, read_keys, verify_statement
 from release_pipeline.verifier.trees import KEYS, MOST_TO_PARSE, SUMS, Tree, read_sums
@@ -24,23 +24,24 @@ CANDIDATE, FORMAT = "candidate", "release-pipeline/review/1"
 REMARKED = "remarks.json"  # a draft of remarks, in some bundles
 REPORT, EVIDENCE = "report.html", "evidence.json"
 _PAGES = (".html", ".htm", ".xhtml", ".xht", ".shtml", ".svg", ".xml")  # what a browser opens
-WORDS = ("plan.txt", "difference.txt", "questions.txt")  # the site's, which nothing vouches for
+WORDS = ("plan.txt", "difference.txt", "questions.txt")  # texts of the site, which no hash covers
 REMARKS = (*WORDS, "policy.yaml", "populations.yaml", "README.txt")
 DRAFTS: Mapping[str, tuple[str, ...]] = {
     "policy": ("policy",),
     "populations": ("populations",),
     "candidate": ("approve", "reject"),
 }
-MOST_LINES, MOST_BUNDLE = 400, 2**30  # of the site's words; what is computed here is never cut
-CHANGES, WHOLE = "changes.txt", "canonical.indented.json"  # computed here, beside what was unpacked
+MOST_LINES, MOST_BUNDLE = 400, 2**30  # of the site's texts; what is computed here is never cut
+CHANGES, WHOLE = "changes.txt", "canonical.indented.json"  # computed here, next to what was unpacked
 THEIRS, OURS = "| ", "  "  # how lines of the site begin, and how those that are computed here
-_SUBJECT = {"policy": re.compile(r"[a-z][a-z0-9-]{0,62}"), "populations": re.compile("populations"), "candidate": RELEASE}
+_SUBJECT = {"policy": NAME, "populations": re.compile("populations"), "candidate": RELEASE}
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """What was found in a bundle, by its content: `digest` is computed, `now` and `before` are canonical forms as they lie there,
-    `files` those of a candidate with the hashes that its list has, and each was compared with it."""
+    """The content of a bundle: `digest` is computed, `now` and `before` are its canonical forms,
+    `files` the hashes of a candidate's files, each compared with its list of sums, and `site_texts`
+    texts of the site that no hash covers."""
 
     what: str
     subject: str
@@ -50,12 +51,12 @@ class Bundle:
     signed_before: Any
     keys: dict[str, Key]
     files: dict[str, str]
-    words: dict[str, str]
+    site_texts: dict[str, str]
     remarks: Remarks | None = None
 
 
 def read_bundle(tree: Tree) -> Bundle:
-    """What a bundle has; `Fault` unless everything in it belongs there and agrees."""
+    """The content of a bundle; `Fault` unless everything in it belongs there and agrees."""
     about = tree.json(ABOUT)
     form = get(about, "format", str)
     if form != FORMAT:
@@ -84,12 +85,12 @@ def read_bundle(tree: Tree) -> Bundle:
     known |= {f"{CANDIDATE}/{name}" for name in (SUMS, *files)}
     if strange := sorted(set(tree.sizes) - known):
         raise Fault(f"{strange[0][:200]}: it does not belong into a bundle")
-    words = {name: tree.read(name).decode("utf-8", "backslashreplace") for name in WORDS if name in tree.sizes}
+    site_texts = {name: tree.read(name).decode("utf-8", "backslashreplace") for name in WORDS if name in tree.sizes}
     before, signed = (tree.json(name) if name in tree.sizes else None for name in (BEFORE, BEFORE_SIGNED))
     if signed is not None and get(get(signed, "statement", dict), "hash", str) != tree.digest(BEFORE):
         raise Fault("what it says was approved before is not what that signature is of")
     remarks = _read_draft(tree, subject, digest) if REMARKED in tree.sizes else None
-    return Bundle(what, subject, digest, now, before, signed, read_keys(tree.json(KEYS)), files, words, remarks)
+    return Bundle(what, subject, digest, now, before, signed, read_keys(tree.json(KEYS)), files, site_texts, remarks)
 
 
 def _read_draft(tree: Tree, subject: str, digest: str) -> Remarks:
@@ -104,7 +105,7 @@ def _read_draft(tree: Tree, subject: str, digest: str) -> Remarks:
 
 
 def _read_candidate(part: Tree) -> dict[str, str]:
-    """The hashes by name; every file is there, and is what the list says."""
+    """The hashes of a candidate's files by name; `Fault` unless every file is what its list of sums says."""
     listed = read_sums(part)
     for name, digest in listed.items():
         if part.digest(name) != digest:
@@ -120,14 +121,14 @@ def _read_candidate(part: Tree) -> dict[str, str]:
     return listed
 
 
-_NONE = object()  # where nothing stands, not even null
+_NONE = object()  # where there is nothing, not even null
 _DECIDES = ("protect", "cap", "population", "person", "review", "gates", "publish", "releases", "suppress")
-REPEATED = 40  # weighty changes that are told once more before the question, where there are more changes than this
+REPEATED = 40  # weighty changes that are shown again before the question, where there are more changes than this
 
 
 @dataclass(frozen=True)
 class Change:
-    """What differs at one place of two canonical forms; `added` says that there was nothing. `line` says it, all of it."""
+    """A difference at one path of two canonical forms, all of it in `line`; `added`: there was nothing before."""
 
     path: tuple[str, ...]
     line: str
@@ -135,24 +136,24 @@ class Change:
 
 
 def list_changes(old: Json, new: Json, *, named: bool = False) -> list[str]:
-    """What differs between two canonical forms, all of it, the weightiest first. `named` where the first step is a name, as in
+    """All differences between two canonical forms, the weightiest first. `named`: the first step of a path is a name, as in
     populations.yaml."""
     return [change.line for change in find_changes(old, new, named=named)]
 
 
 def find_changes(old: Json, new: Json, *, named: bool = False) -> list[Change]:
-    """Likewise: single options of what decides stand before long lists, what was there before what is new."""
-    place = int(named)
+    """The differences in order: single options of what decides before long lists, what was there before what is new."""
+    level = int(named)
 
     def weigh(change: Change) -> tuple[bool, bool, bool, int, tuple[str, ...]]:
-        rank = _rank(change.path[place] if len(change.path) > place else "")
-        return (rank == len(_DECIDES), len(change.path) > place + 2, change.added, rank, change.path)
+        rank = _rank(change.path[level] if len(change.path) > level else "")
+        return (rank == len(_DECIDES), len(change.path) > level + 2, change.added, rank, change.path)
 
     return sorted(_compare(old, new, ()), key=weigh)
 
 
 def _rank(section: str) -> int:
-    """How early a section is told: what decides first, in this order."""
+    """The position of a section in what is shown: what decides first."""
     return _DECIDES.index(section) if section in _DECIDES else len(_DECIDES)
 
 
@@ -171,7 +172,7 @@ def _compare(old: Any, new: Any, path: tuple[str, ...]) -> Iterator[Change]:
             f"and now {part}" for part in (come - left).elements()
         ]
         yield from (Change(path, f"{where}: {part}") for part in lines)
-        line = "" if lines else line  # the same parts in another order are told whole
+        line = "" if lines else line  # the same parts in another order are shown whole
     if before != after and line:
         yield Change(path, f"{where}: {line}", old is _NONE)
 
@@ -181,8 +182,8 @@ def _count_parts(whole: list[Any]) -> Counter[str]:
 
 
 def describe_bundle(bundle: Bundle, signer: Signer) -> Iterator[str]:
-    """Everything that somebody must see before they sign it: first what the site says, then what was computed here."""
-    for name, text in bundle.words.items():
+    """Everything that somebody must see before they sign: first what the site says, then what was computed here."""
+    for name, text in bundle.site_texts.items():
         yield f"--- {name}: in the words of the site, every line after '{THEIRS.strip()}'; nothing vouches for them ---"
         yield from _quote(text.split("\n"))
     yield "=== computed here, from what is signed ==="
@@ -228,23 +229,23 @@ def describe_changes(bundle: Bundle, signer: Signer) -> Iterator[str]:
 
 
 def _describe_before(bundle: Bundle, signer: Signer) -> str:
-    """Who vouches that this is what was approved before: one's own signature, somebody's in the list, or nobody's."""
+    """Who signed what was approved before: the signer, somebody in the list, or nobody."""
     if bundle.what == "candidate":
         return "the policy of the last release that was published, as the site gives it"
     try:
         statement = get(bundle.signed_before, "statement", dict)
         mine = {"keys": {get(statement, "name", str): {"role": "officer", "key": name_ssh_key(signer.public)}}}
         if statement.get("signer") == signer.fingerprint:
-            found = verify_statement(bundle.signed_before, mine)
+            verified = verify_statement(bundle.signed_before, mine)
         else:
             keys = {key.name: {"role": key.role, "key": name_ssh_key(key.public)} for key in bundle.keys.values()}
-            found = verify_statement(bundle.signed_before, {"keys": keys})
-        if (found.kind, found.subject) != (bundle.what, bundle.subject):
+            verified = verify_statement(bundle.signed_before, {"keys": keys})
+        if (verified.kind, verified.subject) != (bundle.what, bundle.subject):
             raise Fault("it is about something else")
     except Fault:
         return "what the site says was approved before, which NO signature vouches for"
-    who = "you signed" if found.signer == signer.fingerprint else f"{found.name} signed (by the list of keys in the bundle)"
-    return f"what {who} at {found.at}"
+    who = "you signed" if verified.signer == signer.fingerprint else f"{verified.name} signed (by the list of keys in the bundle)"
+    return f"what {who} at {verified.at}"
 
 
 def _quote(lines: list[str]) -> Iterator[str]:
@@ -254,22 +255,22 @@ def _quote(lines: list[str]) -> Iterator[str]:
 
 
 def keep(tree: Tree, folder: Path) -> tuple[Tree, int]:
-    """A private copy of a bundle, every byte of it read once: whoever owns the original may change it while it is looked at, and
-    what is judged, hashed and shown must be the same. Of files too large to look at, which are counted, only the hash is kept."""
+    """A private copy of a bundle, every byte of it read once: its owner may change it meanwhile, and what is judged, hashed and
+    shown must be the same. Of files too large to show, whose number is returned, only the hash is kept."""
     if tree.faults:
         raise Fault(tree.faults[0])
     if sum(tree.sizes.values()) > 64 * MOST_BUNDLE:
         raise Fault("it is larger than any bundle")
-    kept, left, skipped = Tree(lambda name: (folder / name).open("rb"), ""), MOST_BUNDLE, 0
-    kept.sizes = dict(tree.sizes)
+    copy, left, skipped = Tree(lambda name: (folder / name).open("rb"), ""), MOST_BUNDLE, 0
+    copy.sizes = dict(tree.sizes)
     for name, size in sorted(tree.sizes.items()):
         if size > min(left, MOST_TO_PARSE) or shutil.disk_usage(folder).free < 2 * size + 2**26:
-            kept.remember(name, tree.digest(name))
+            copy.remember(name, tree.digest(name))
             skipped += 1
             continue
         left -= size
         write_private(folder / name, tree.read(name))
-    return kept, skipped
+    return copy, skipped
 
 
 def write_private(file: Path, content: bytes) -> None:

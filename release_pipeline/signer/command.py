@@ -1,4 +1,4 @@
-"""The signer's command line: it shows a bundle, asks, and writes what was signed."""
+"""The signer's command line: shows a bundle, asks, and writes what was signed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from release_pipeline.verifier.trees import open_tree
 
 
 def make_statement(bundle: Bundle, signer: Signer, *, verdict: str = "", why: str) -> dict[str, str]:
-    """What is to be signed, of a candidate with a `verdict` of VOTES; `WrongUsage` where it would count nowhere."""
+    """The statement to be signed, of a candidate with a `verdict` of VOTES; `WrongUsage` where it would count nowhere."""
     verdict = verdict or DRAFTS[bundle.what][0]
     if verdict != DRAFTS[bundle.what][0] and bundle.what != "candidate":
         raise WrongUsage(f"a {bundle.what} is not {'returned' if verdict == 'return' else 'rejected'}: do not sign it")
@@ -46,7 +46,7 @@ def make_statement(bundle: Bundle, signer: Signer, *, verdict: str = "", why: st
 
 
 def make_remarks(bundle: Bundle, signer: Signer, remarks: Remarks) -> dict[str, str]:
-    """The statement of the remarks in a bundle, to be signed beside the vote, or alone."""
+    """The statement of the remarks in a bundle, to be signed with the vote, or alone."""
     return _fill_in(bundle, signer, "remarks", hash_remarks(remarks.document), "")
 
 
@@ -54,9 +54,9 @@ def _fill_in(bundle: Bundle, signer: Signer, kind: str, digest: str, why: str) -
     """The seven fields of a statement, by somebody who may make it."""
     me = next((key for key in bundle.keys.values() if key.public == signer.public), None)
     if me is None or me.role not in MAY_SIGN[kind]:
-        found = "in no list of this site" if me is None else f"that of a {me.role}"
+        role = "in no list of this site" if me is None else f"that of a {me.role}"
         raise WrongUsage(
-            f"this needs the key of the {' or '.join(MAY_SIGN[kind])}, and yours ({signer.fingerprint[:16]}...) is {found}"
+            f"this needs the key of the {' or '.join(MAY_SIGN[kind])}, and yours ({signer.fingerprint[:16]}...) is {role}"
         )
     if kind in VOTES and bundle.now.get("steward") == me.name:
         raise WrongUsage(f"{me.name} is the steward of the policy, and no steward reviews")
@@ -66,7 +66,7 @@ def _fill_in(bundle: Bundle, signer: Signer, kind: str, digest: str, why: str) -
 
 
 def write_signed(statement: dict[str, str], signature: str, output: Path) -> None:
-    """The statement, and its signature beside it: two files, as ssh-keygen wants them. Neither replaces another."""
+    """Write a statement and its signature as two files, as ssh-keygen wants them. Neither replaces another file."""
     _write_new(output, message_of(statement))
     _write_new(signature_file(output), signature.encode())
 
@@ -80,22 +80,21 @@ def _write_new(file: Path, content: bytes) -> None:
 
 
 def signature_file(statement: Path) -> Path:
-    """Where the signature of a statement lies."""
+    """The file of a statement's signature."""
     return statement.with_name(f"{statement.name}.sig")
 
 
 def remarks_file(statement: Path) -> Path:
-    """Where the statement of remarks lies that was signed beside another one."""
+    """The file of the remarks that were signed with another statement."""
     return statement.with_name(f"{statement.stem}.remarks.json")
 
 
 def document_file(statement: Path) -> Path:
-    """Where the document lies that a statement of remarks is of."""
+    """The file of the document that a statement of remarks is of."""
     return statement.with_name(f"{statement.stem}.document.json")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of signing, for this file alone and for the command line of the whole."""
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("bundle", type=Path, metavar="BUNDLE.zip", help="what `review export` wrote")
     parser.add_argument(
         "--key", type=Path, required=True, metavar="FILE", help="your OpenSSH key: private, or .pub of an agent's or token's"
@@ -114,13 +113,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def sign_bundle(options: argparse.Namespace) -> None:
-    """Show a bundle, ask, and write what was signed; `WrongUsage` or `Fault` in words when nothing was signed."""
+    """Show a bundle, ask, and write what was signed; `WrongUsage` or `Fault` when nothing was signed."""
     signer = read_signer(options.key)
     folder = Path(tempfile.mkdtemp(prefix="review-"))
     try:
         with open_tree(options.bundle) as tree:
-            kept, skipped = keep(tree, folder)
-        bundle = read_bundle(kept)
+            copy, skipped = keep(tree, folder)
+        bundle = read_bundle(copy)
         deeds = _list_deeds(options, bundle, signer)
         for file in (file for output, statement in deeds for file in _list_outputs(output, statement)):
             if file.exists() or not file.parent.is_dir():
@@ -177,7 +176,7 @@ def _list_outputs(output: Path, statement: dict[str, str]) -> list[Path]:
 
 
 def _ask(digest: str) -> None:
-    """Go on only for somebody who types the hash's beginning."""
+    """Go on only if somebody types the hash's beginning."""
     if not sys.stdin.isatty():
         raise WrongUsage("nothing was signed: there is nobody to ask. --yes says that you have seen it")
     try:
@@ -189,13 +188,13 @@ def _ask(digest: str) -> None:
 
 
 def make_plain(line: str) -> str:
-    """All of a line, made so that it cannot play tricks on a terminal; `printable` alone cuts it."""
+    """The whole line, made harmless for a terminal; `printable` would cut it."""
     return "".join(printable(line[start : start + 1000]) for start in range(0, len(line), 1000))
 
 
 def _show(line: str) -> None:
-    """Print a line. On a terminal a long one is broken here, so that every piece begins as it does: the terminal would begin
-    at the edge, where a line of the site could pass for one of ours."""
+    """Print a line. On a terminal a long one is broken here, and every piece begins as the line does: otherwise a piece of the
+    site's line could pass for one of ours."""
     coding = sys.stdout.encoding or "ascii"
     start, text = next(((sign, line[2:]) for sign in (THEIRS, OURS) if line.startswith(sign)), ("", line))
     text = make_plain(text).encode(coding, "backslashreplace").decode(coding)
@@ -209,7 +208,7 @@ def _show(line: str) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Sign one bundle; give the exit code."""
     parser = argparse.ArgumentParser(prog="sign.py", description="Look at what you are asked to sign, offline, and sign it.")
-    add_arguments(parser)
+    _add_arguments(parser)
     try:
         sign_bundle(parser.parse_args(arguments))
     except (WrongUsage, Fault) as error:

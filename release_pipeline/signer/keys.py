@@ -39,7 +39,7 @@ class Signer:
             made = read_ssh_signature(text, namespace)
         except Fault as fault:
             raise WrongUsage(f"ssh-keygen made a signature that cannot be used: {fault.what}") from None
-        if made.public != self.public or not verify_signature(self.public[:32], made.tell_signed(message), made.signature):
+        if made.public != self.public or not verify_signature(self.public[:32], made.signed_bytes(message), made.signature):
             raise WrongUsage("the signature by ssh-keygen does not hold, or is by another key")
         return text
 
@@ -80,7 +80,7 @@ def read_signer(file: Path, *, attended: bool = True) -> Signer:
 
 
 def _find_ssh_public(text: str) -> bytes:
-    """The public half in a file of OpenSSH, private (it stands before what is encrypted) or .pub."""
+    """The public half in a file of OpenSSH, private (before what is encrypted) or .pub."""
     if not text.startswith("-----BEGIN OPENSSH PRIVATE KEY-----"):
         return base64.b64decode(text.split()[1], validate=True)
     content, parts = base64.b64decode("".join(text.split("-----")[2].split())), list[bytes]()

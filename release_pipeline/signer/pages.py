@@ -1,4 +1,4 @@
-"""What a page may have before a browser opens it: nothing that runs or fetches."""
+"""Looks whether a page has anything that runs or fetches, before a browser opens it."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _STYLE = re.compile(r"<style[^>]*>([^<]*)(</style)?", re.IGNORECASE)
 
 
 def find_active(page: bytes) -> str:
-    """The first thing in a page that no reviewers' page of ours has: what could run, load or lead elsewhere, so that it shows
-    different things to different people; empty where there is none. Every `<` must begin a tag that is known, wherever it stands,
-    so that no reader of HTML sees another tag than this one."""
+    """The first thing in a page that no reviewers' page of ours has, since it could run, load or
+    lead elsewhere, and so show different things to different people; empty without any. Every `<`
+    must begin a known tag, wherever it is, so that every parser of HTML sees the same tags."""
     try:
         text = page.decode("utf-8")
     except UnicodeDecodeError:

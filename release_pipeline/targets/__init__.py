@@ -1,1 +1,1 @@
-"""Where published packages go beside the site's own folder, an API a file."""
+"""Where published packages go besides the site's folder: other folders, and object stores."""

@@ -1,4 +1,4 @@
-"""Folders, and object stores through fsspec. A store knows who writes by the environment alone, as where sources are read."""
+"""Targets in folders, and in object stores through fsspec, which take credentials from the environment only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from release_pipeline.errors import OutOfSpace, ReleasePipelineError, read_out_of_space
+from release_pipeline.errors import ReleasePipelineError, read_out_of_space
 from release_pipeline.store.environment import STORES
 from release_pipeline.store.files import make_folder, sync
 from release_pipeline.targets.target import Stored, TargetFailed, hash_of
@@ -21,24 +21,24 @@ PARTIAL = ".partial-"  # what is being written to a folder
 
 @dataclass(frozen=True, slots=True)
 class FolderTarget:
-    """A folder of this machine, or that it sees: each file appears whole, and is on the disk then."""
+    """A folder that this machine sees: each file appears whole, and is on the disk then. `address`: as site.yaml has it."""
 
-    place: Path
-    said: str
+    root: Path
+    address: str
     release: str
 
     @property
     def where(self) -> str:
         """See `Target`."""
-        return f"{self.said.rstrip('/')}/{self.release}"
+        return f"{self.address.rstrip('/')}/{self.release}"
 
     @property
     def _folder(self) -> Path:
-        return self.place / self.release
+        return self.root / self.release
 
     def find(self) -> Mapping[str, Stored]:
-        """See `Target`; what a killed attempt left half written counts for nothing, and is cleared away."""
-        with _folder_errors(self.said):
+        """See `Target`. Half a file that a killed attempt left is removed."""
+        with _folder_errors(self.address):
             if not self._folder.is_dir():
                 return {}
             for left in self._folder.glob(f"{PARTIAL}*"):
@@ -47,7 +47,7 @@ class FolderTarget:
 
     def put(self, file: Path) -> None:
         """See `Target`."""
-        with _folder_errors(self.said):
+        with _folder_errors(self.address):
             make_folder(self._folder, mode=0o755)
             partial = self._folder / f"{PARTIAL}{secrets.token_hex(8)}"
             try:
@@ -61,7 +61,7 @@ class FolderTarget:
 
     def remove(self, name: str) -> None:
         """See `Target`."""
-        with _folder_errors(self.said):
+        with _folder_errors(self.address):
             (self._folder / name).unlink()
             sync(self._folder)
 
@@ -72,7 +72,7 @@ class ObjectTarget:
 
     address: str
     release: str
-    _opened: tuple[Any, str] | None = None  # the store and the package's place in it: to open one takes long
+    _opened: tuple[Any, str] | None = None  # the store and the package's folder in it: to open one takes long
 
     @property
     def where(self) -> str:
@@ -80,15 +80,16 @@ class ObjectTarget:
         return f"{self.address.rstrip('/')}/{self.release}"
 
     def find(self) -> Mapping[str, Stored]:
-        """See `Target`. S3's ETag is the MD5 of an object that was sent in one piece and is not encrypted with a key of one's
-        own: so it may tell that it is the same, and never that it is another."""
+        """See `Target`. S3's ETag is the MD5 of an object that was sent in one piece and is not
+        encrypted with a customer's key: it can show that the content is the same, and never that it
+        is another."""
         with self._store() as (store, folder):
             try:
                 listed = store.ls(folder, detail=True)
             except FileNotFoundError:
                 return {}
-        files = [one for one in listed if one["type"] == "file" and str(one["name"]).rstrip("/") != folder.rstrip("/")]
-        return {str(one["name"]).rpartition("/")[2]: _read_listed(one) for one in files}
+        files = [entry for entry in listed if entry["type"] == "file" and str(entry["name"]).rstrip("/") != folder.rstrip("/")]
+        return {str(entry["name"]).rpartition("/")[2]: _read_listed(entry) for entry in files}
 
     def put(self, file: Path) -> None:
         """See `Target`."""
@@ -102,7 +103,7 @@ class ObjectTarget:
 
     @contextmanager
     def _store(self) -> Generator[tuple[Any, str]]:
-        """The store and the package's place in it. What libraries say may have addresses and credentials: it ends here."""
+        """The store and the package's folder in it. Errors of libraries may have addresses and credentials: none passes on."""
         scheme = self.address.partition("://")[0].lower()
         try:
             from fsspec.core import url_to_fs
@@ -113,8 +114,8 @@ class ObjectTarget:
             raise TargetFailed(f"targets at {scheme}:// need {STORES[scheme]}.", where=self.address, remedy=extra) from None
         try:
             if self._opened is None:
-                store, place = url_to_fs(self.address, skip_instance_cache=True, use_listings_cache=False)
-                self._opened = store, f"{place.rstrip('/')}/{self.release}"
+                store, root = url_to_fs(self.address, skip_instance_cache=True, use_listings_cache=False)
+                self._opened = store, f"{root.rstrip('/')}/{self.release}"
             yield self._opened
         except ReleasePipelineError:
             raise
@@ -129,7 +130,7 @@ class ObjectTarget:
 
 
 def _look_at(file: Path) -> Stored:
-    """A file that is one is known by its hash; anything else is the content of no file."""
+    """The size and hash of a file; of anything else a size that no file has."""
     if file.is_symlink() or not file.is_file():
         return Stored(size=-1)
     return Stored(file.stat().st_size, {"sha256": hash_of(file, "sha256")})
@@ -141,17 +142,13 @@ def _read_listed(listed: Mapping[str, Any]) -> Stored:
 
 
 @contextmanager
-def _folder_errors(said: str) -> Generator[None]:
+def _folder_errors(address: str) -> Generator[None]:
+    """In the block errors of the system become ours, without its text, which may have a path."""
     try:
         yield
     except OSError as error:
-        full = read_out_of_space(OSError(error.errno, os.strerror(error.errno or 0)), said)
-        told = _tell(full, error, said)
-        raise told from None
-
-
-def _tell(full: OutOfSpace | None, error: OSError, said: str) -> ReleasePipelineError:
-    if full is not None:
-        return full
-    words = f"the folder cannot be read or written: {os.strerror(error.errno or 0)}."
-    return TargetFailed(words, where=said, remedy="Is it there, and may this account write to it?")
+        reason = os.strerror(error.errno or 0)
+        if (full := read_out_of_space(OSError(error.errno, reason), address)) is not None:
+            raise full from None
+        what = f"the folder cannot be read or written: {reason}."
+        raise TargetFailed(what, where=address, remedy="Is it there, and may this account write to it?") from None

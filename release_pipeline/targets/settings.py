@@ -1,8 +1,7 @@
-"""What site.yaml says of targets, beside the site's own folder, that published packages go to."""
+"""The section `targets` of site.yaml: where published packages go besides the site's folder."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, cast
@@ -15,13 +14,12 @@ from release_pipeline.store.environment import STORES
 from release_pipeline.store.settings import Say, Settings, meets, wrong
 from release_pipeline.store.site import Site
 from release_pipeline.targets.target import Target
-
-_NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
+from release_pipeline.verifier.documents import NAME
 
 
 @dataclass(frozen=True, slots=True)
 class TargetSettings:
-    """A target as it is declared. `address` may be shown; `policies`: whose packages go there, None being all."""
+    """A target as it is declared. `address` may be shown; `policies`: whose packages go there, None for all."""
 
     name: str
     address: str
@@ -33,13 +31,13 @@ class TargetSettings:
 
 
 def read_targets(site: Site) -> tuple[TargetSettings, ...]:
-    """The targets of a site; none where site.yaml has none. Refuses what it does not mean, with every fault and its place."""
-    said: dict[str, _Target] = site.read_section("targets", _TARGETS, site) or {}
-    return tuple(TargetSettings(name, target.to, target.policies) for name, target in said.items())
+    """The targets of a site, none where site.yaml has none; raises an error with every fault and its place."""
+    targets: dict[str, _Target] = site.read_section("targets", _TARGETS, site) or {}
+    return tuple(TargetSettings(name, target.to, target.policies) for name, target in targets.items())
 
 
 def find_target_faults(site: Site) -> list[str]:
-    """What is wrong with the targets of a site, in words."""
+    """What is wrong with the targets of a site, in sentences."""
     try:
         read_targets(site)
     except ReleasePipelineError as error:
@@ -56,29 +54,28 @@ def open_target(site: Site, settings: TargetSettings, release: str) -> Target:
 
 
 def _find_folder(site: Site, address: str) -> Path | None:
-    """The folder that an address is of, if it is of one."""
+    """The folder of an address, None if it is of something else."""
     scheme, is_address, _ = address.partition("://")
     if not is_address:
         return (site.home / address).resolve()
     return Path(unquote(urlsplit(address).path)).resolve() if scheme.lower() == "file" else None
 
 
-def _find_secret(place: str) -> str | None:
-    """What an address of an object store may not have: a person's name or password, options (a signature is one), or another
-    address that it is read through."""
-    _, is_address, rest = place.partition("://")
-    if is_address and ("@" in rest.partition("/")[0] or "?" in rest or "#" in rest or "::" in place):
-        return "an address of an object store has no user, password, options or further addresses"
-    return None
+def _has_secret(address: str) -> bool:
+    """Whether an address has what may be a secret: a name or password, options (a signature is one), or another address that it
+    is read through."""
+    _, is_address, rest = address.partition("://")
+    return bool(is_address) and ("@" in rest.partition("/")[0] or "?" in rest or "#" in rest or "::" in address)
 
 
 def _check_address(address: str, info: ValidationInfo) -> str:
-    """The address of files; a message does not repeat it, for it may have a secret."""
+    """The address, if it is one of files; no message repeats it, since it may have a secret."""
     site = cast(Site, info.context)
     if not address.strip() or not address.isprintable() or "${" in address:
         raise ValueError
-    if (secret := _find_secret(address)) is not None:
-        raise wrong(f"{secret}.", "Leave them out: the store knows who writes by the environment.")
+    if _has_secret(address):
+        what = "an address of an object store has no user, password, options or further addresses."
+        raise wrong(what, "Leave them out: the store knows who writes by the environment.")
     if (folder := _find_folder(site, address)) is None:
         if address.partition("://")[0].lower() not in STORES:
             known = ", ".join(f"{name}://" for name in STORES)
@@ -86,22 +83,22 @@ def _check_address(address: str, info: ValidationInfo) -> str:
     elif urlsplit(address).netloc and "://" in address:
         raise wrong("this folder is on another machine.", "Write file:///FOLDER, with three slashes.")
     else:
-        parents, own = (folder, *folder.parents), (site.releases.resolve(), site.vault.resolve(), site.dagster_home.resolve())
-        if any(one in parents for one in own) or folder == site.home.resolve():
+        of_site = {site.releases.resolve(), site.vault.resolve(), site.dagster_home.resolve()}
+        if of_site & {folder, *folder.parents} or folder == site.home.resolve():
             raise wrong("this folder is the site's own.", "Name another.")
     return address
 
 
-def _check_policies(said: Any, info: ValidationInfo) -> Any:
+def _check_policies(policies: Any, info: ValidationInfo) -> Any:
     known = [file.stem for file in cast(Site, info.context).policy_files()]
-    if not isinstance(said, list) or not said or any(name not in known for name in cast("list[Any]", said)):
+    if not isinstance(policies, list) or not policies or any(name not in known for name in cast("list[Any]", policies)):
         there = f"There are: {', '.join(known) or 'none'}."
         raise wrong("policies is a list of policies of this site.", there)
-    return cast("list[Any]", said)
+    return cast("list[Any]", policies)
 
 
 class _Target(Settings):
-    """What stands under the name of a target."""
+    """The settings of one target."""
 
     mapping: ClassVar[tuple[str, str]] = ("this is no mapping.", "As in {to: folder}.")
 
@@ -118,7 +115,7 @@ _TARGETS: TypeAdapter[dict[str, _Target]] = TypeAdapter(
         dict[
             Annotated[
                 str,
-                meets(lambda name: _NAME.fullmatch(name) is not None),
+                meets(lambda name: NAME.fullmatch(name) is not None),
                 Say("this is no name of a target.", "Use lower-case letters, digits, hyphens."),
             ],
             _Target,

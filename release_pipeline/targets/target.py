@@ -1,5 +1,4 @@
-"""What a target is: a place that gets the files of a published package, and from which they are taken back. Each has the one
-package that it was opened for."""
+"""What a target is: it gets the files of one published package, and gives them back after a retraction."""
 
 from __future__ import annotations
 
@@ -18,8 +17,9 @@ class TargetFailed(ReleasePipelineError):
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A file at a target: its size and hashes (by `hashlib`'s names) as far as the target tells. `hints` may be the MD5 of the
-    content and may be something else: one that is proves that it is the same, and another proves nothing."""
+    """A file at a target: its size and hashes (by `hashlib`'s names) as far as the target gives
+    them. `hints` may be the MD5 of the content or something else: one that matches proves that the
+    content is the same, and another proves nothing."""
 
     size: int | None = None
     hashes: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -32,7 +32,7 @@ class Stored:
         return bool(self.hints) and self._has_size(file) and hash_of(file, "md5") in self.hints
 
     def may_be(self, file: Path) -> bool:
-        """Whether all that the target tells of it is so of a file."""
+        """Whether a file has the size and hashes that the target gives."""
         return self._has_size(file) and self._has_hashes(file)
 
     def _has_size(self, file: Path) -> bool:
@@ -44,8 +44,8 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """What is to become of a package at its target, whose `files` may be there: `tombstones` are put there, and of a retraction
-    (`is_gone`) the data are taken away. `is_whole`: it had been delivered whole."""
+    """What to do with a package at its target, where its `files` may be: put `tombstones` there and, after a retraction
+    (`is_gone`), remove the data. `is_whole`: it had been delivered whole."""
 
     files: Collection[str]
     tombstones: Sequence[Path]
@@ -62,8 +62,8 @@ class Recalled:
 
 
 class Target(Protocol):
-    """One package at one target. Whatever fails raises `TargetFailed`, in words without a credential and without what was
-    replied; the same calls once more then finish it."""
+    """One package at one target. A failure raises `TargetFailed`, without a credential or a reply of the target; the same calls
+    again then finish the work."""
 
     @property
     def where(self) -> str:
@@ -75,17 +75,17 @@ class Target(Protocol):
         ...
 
     def put(self, file: Path) -> None:
-        """A file of the package is there after this, in the place of one of its name."""
+        """Put a file of the package there, in place of one of its name."""
         ...
 
     def remove(self, name: str) -> None:
-        """A file that was found is not there after this."""
+        """Remove a file that `find` returned."""
         ...
 
 
 def recall_files(target: Target, recall: Recall) -> Recalled:
-    """What was done of a recall: tombstones first, then the data away; all away of what was never whole. Names are those of the
-    package alone, whatever else lies there."""
+    """Recall a package, and return what was done: tombstones first, then the data are removed; all files of a package that was
+    never whole are removed. Only files of the package are touched."""
     there = target.find()
     mine = sorted(name for name in recall.files if name in there)
     if not recall.is_whole:

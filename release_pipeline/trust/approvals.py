@@ -1,8 +1,9 @@
-"""What people sign of what they looked at: approvals of policies and populations by the officer, votes on candidates by
-reviewers, and remarks on passages of either. Signatures over hashes, noted as events.
+"""What people sign: approvals of policies and populations by the officer, votes on candidates by
+reviewers, and remarks on either.
 
-A statement is signed here, with a key on this machine, or it was signed elsewhere and is imported: `Sign` is either, and what is
-checked and noted is the same.
+Each is a signature over a hash, recorded as an event. A statement is signed here, with a key on
+this machine, or it was signed elsewhere and is imported: `Sign` is either, and the checks and the
+event are the same.
 """
 
 from __future__ import annotations
@@ -40,27 +41,26 @@ from release_pipeline.trust.keys import NotSigned, PrivateKey, read_moment
 from release_pipeline.trust.members import TRUSTED, Member, Trust, need_trust, read_trust
 from release_pipeline.trust.remarks import (
     KIND,
-    Remarks,
     check_passages,
     check_remarks,
     find_noted,
     list_policy_passages,
     list_release_passages,
 )
-from release_pipeline.verifier.remarks import hash_remarks
+from release_pipeline.verifier.remarks import Remarks, hash_remarks
 from release_pipeline.verifier.succession import VOTE_SLACK
 
 Signed: TypeAlias = Mapping[str, Any]
 IMPORTED = ("policy", "populations", "approve", "reject", "return", KIND)  # kinds of statements that are signed elsewhere
-NOT_APPROVED = "is not approved by the privacy officer as it is now."  # by which a page tells this from what is broken
+NOT_APPROVED = "is not approved by the privacy officer as it is now."  # a page knows these sentences by it
 _EVENTS = {"approve": APPROVED, "return": RETURNED, "reject": REJECTED}  # by what a vote says
 _VOTED = tuple(_EVENTS.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was noted: of what, by whom, and how many there are of how many: approvals of a candidate, or votes as long as these
-    are blind; of remarks how many passages."""
+    """What was recorded: on what, by whom, and how many there are of how many. These are approvals
+    of a candidate, or votes while they are blind; of remarks `count` is the number of passages."""
 
     subject: str
     digest: str
@@ -71,7 +71,8 @@ class Decision:
 
 
 def find_approvable(site: Site, path: Path) -> Path:
-    """The policy file or populations.yaml of this site that a path names, from here or from the site; no other is signed."""
+    """The policy file or populations.yaml of this site that a path names, from here or from the
+    site; `WrongUsage` for others."""
     for file in (path, site.home / path):
         for known in (site.populations_file, *site.policy_files()):
             if is_same_file(file, known):
@@ -85,7 +86,7 @@ def find_approvable(site: Site, path: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """Who signs, and how they come to say just this: `of` gives the signed statement, or raises `NotSigned`."""
+    """Who signs, and where: `of` returns the signed statement of a kind, subject and hash, or raises `NotSigned`."""
 
     trust: Trust
     signer: Member
@@ -97,7 +98,7 @@ class Sign:
 
     @classmethod
     def here(cls, trust: Trust, key: PrivateKey, why: str = "") -> Sign:
-        """With a key on this machine."""
+        """Signs with a key on this machine."""
 
         def sign(kind: str, subject: str, digest: str) -> Signed:
             return trust.sign(key, kind=kind, subject=subject, digest=digest, why=check_line(why))
@@ -106,25 +107,27 @@ class Sign:
 
     @classmethod
     def elsewhere(cls, trust: Trust, signed: Signed) -> Sign:
-        """What was signed on another machine: it must say just what would be signed here now, and not from the future."""
-        said = signed["statement"]
+        """Takes what was signed on another machine: it must say just what would be signed here now,
+        and not be from the future."""
+        statement = signed["statement"]
 
         def check(kind: str, subject: str, digest: str) -> Signed:
-            if (kind, subject) == (said["kind"], said["subject"]) and digest != said["hash"]:
+            if (kind, subject) == (statement["kind"], statement["subject"]) and digest != statement["hash"]:
                 raise NotSigned(
-                    f"what {said['name']} signed ({said['hash'][:12]}) is not what it is now ({digest[:12]}).",
+                    f"what {statement['name']} signed ({statement['hash'][:12]}) is not what it is now ({digest[:12]}).",
                     where=f"{kind} of {subject}",
                     remedy="Find out who changed it, and when; then export it again.",
                 )
             trust.check(signed, kind=kind, subject=subject, digest=digest)
             return signed
 
-        member = trust.check(signed, kind=said["kind"], subject=said["subject"], digest=said["hash"])
-        if (read_moment(said["at"]) - datetime.now(UTC)).total_seconds() > CLOCK_SLACK:
+        member = trust.check(signed, kind=statement["kind"], subject=statement["subject"], digest=statement["hash"])
+        if (read_moment(statement["at"]) - datetime.now(UTC)).total_seconds() > CLOCK_SLACK:
             raise NotSigned(
-                "it is signed in the future: a clock is wrong, here or there.", where=f"{said['kind']} of {said['subject']}"
+                "it is signed in the future: a clock is wrong, here or there.",
+                where=f"{statement['kind']} of {statement['subject']}",
             )
-        check_line(said["why"], where="why")
+        check_line(statement["why"], where="why")
         return cls(trust, member, check, imported=True)
 
 
@@ -141,7 +144,7 @@ def approve_populations(site: Site, *, key: PrivateKey) -> Decision:
 
 
 def approve_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: str = "") -> Decision:
-    """A reviewer approves the candidate as it is now. Once is enough of one person."""
+    """A reviewer approves the candidate as it is now; a second approval of one person changes nothing."""
     return _vote_here(site, release, "approve", key, why)
 
 
@@ -151,8 +154,9 @@ def reject_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: st
 
 
 def return_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: str) -> Decision:
-    """A reviewer returns the candidate, with the reasons: as long as that is their last vote it is neither approved nor
-    published. It is no end: its steward answers, or makes a revision, and whoever returned it may approve it later."""
+    """A reviewer returns the candidate, with the reasons: while that is their last vote it is
+    neither approved nor published. Its steward answers, or makes a revision; the reviewer may
+    approve it later."""
     return _vote_here(site, release, "return", key, why)
 
 
@@ -169,16 +173,17 @@ def remark(site: Site, remarks: Remarks, *, key: PrivateKey) -> Decision:
 
 
 def import_statement(site: Site, signed: Signed, remarks: Any = None) -> Decision:
-    """Note what somebody signed elsewhere, as if they had signed it here now: whoever imports can change none of it. `remarks`:
-    the document that a statement of remarks is of, as it was read from JSON."""
-    said = signed["statement"]
-    kind, subject = said["kind"], said["subject"]
+    """Record what somebody signed elsewhere, as if they had signed it here now; whoever imports it
+    cannot change it. `remarks`: the document of a statement of remarks, as it was read from
+    JSON."""
+    statement = signed["statement"]
+    kind, subject = statement["kind"], statement["subject"]
     if kind not in IMPORTED:
         raise NotSigned(f"a statement of the kind '{kind[:40]}' is not imported.", where=subject[:200])
     if (kind == KIND) != (remarks is not None):
-        words = "remarks were signed, and their document is missing." if kind == KIND else "no remarks were signed in it."
+        what = "remarks were signed, and their document is missing." if kind == KIND else "no remarks were signed in it."
         raise WrongUsage(
-            words, where=subject[:200], remedy="Give a statement of remarks together with the document that it is of."
+            what, where=subject[:200], remedy="Give a statement of remarks together with the document that it is of."
         )
     with site.open_registry() as registry:
         sign = Sign.elsewhere(need_trust(site, registry), signed)
@@ -189,8 +194,8 @@ def import_statement(site: Site, signed: Signed, remarks: Any = None) -> Decisio
         if kind == KIND:
             return _note_remarks(site, registry, check_remarks(remarks), sign)
         release = _find_release(registry, subject)
-        _check_reason(release, kind, said["why"])
-        return _vote(site, registry, release, sign, kind, said["why"])
+        _check_reason(release, kind, statement["why"])
+        return _vote(site, registry, release, sign, kind, statement["why"])
 
 
 def _find_release(registry: Registry, subject: str) -> ReleaseId:
@@ -240,7 +245,7 @@ def _approve_populations(site: Site, registry: Registry, sign: Sign) -> Decision
 
 
 def _vote(site: Site, registry: Registry, release: ReleaseId, sign: Sign, kind: str, why: str) -> Decision:
-    """Note a vote on the candidate as it is now, unless it was the person's last one already. A rejection ends the review."""
+    """Record a vote on the candidate as it is now, unless it was the person's last one already. A rejection ends the review."""
     status, policy = _reviewed(site, registry, release, sign, _EVENTS[kind])
     digest, name = str(status.candidate_hash), sign.signer.name
     signed = _sign_vote(registry, sign, kind, release, digest)
@@ -259,14 +264,14 @@ def _vote(site: Site, registry: Registry, release: ReleaseId, sign: Sign, kind: 
             _check_last_vote(registry, status, sign, signed)
     if new:
         move(registry, release, _EVENTS[kind], **payload, signed=signed)
-    status = status_of(registry, release)  # with a count that tells no open vote: of people who voted, as long as not all have
+    status = status_of(registry, release)  # the count reveals no blind vote: it is of people who voted while not all have
     given = status.voters if status.is_blind else valid_approvers(registry, sign.trust, status, policy.steward)
     return Decision(str(release), digest, name, len(given), policy.review.reviewers, new)
 
 
 def _sign_vote(registry: Registry, sign: Sign, kind: str, release: ReleaseId, digest: str) -> Signed:
-    """The signed vote; raises `NotSigned` where it is dated before the candidate: somebody dated it back, as with a key that was
-    stolen and revoked since, or a clock was wrong."""
+    """The signed vote; `NotSigned` where it is dated before the candidate: somebody dated it back,
+    as with a key that was stolen and revoked since, or a clock was wrong."""
     signed = sign.of(kind, str(release), digest)
     made = next(
         event
@@ -290,28 +295,30 @@ def _check_reason(release: ReleaseId, kind: str, why: str) -> None:
 
 
 def _check_last_vote(registry: Registry, status: ReleaseStatus, sign: Sign, signed: Signed) -> bool:
-    """Whether a vote is news, rather than the person's last one once more. Who keeps a vote that was replaced by a later one, or
-    never brought it, cannot make it the last again; of two that were signed in one second nobody knows which is."""
-    said, void = signed["statement"], find_void(registry.events)
+    """Whether a vote is new, and not the person's last one again. Nobody can make a vote the last
+    that a later one replaced; of two that were signed in one second nobody knows which is the
+    last."""
+    statement, void = signed["statement"], find_void(registry.events)
     votes = [
         event.content["signed"]["statement"]
         for event in registry.events
         if event.kind in _VOTED and event.release == status.id and event.number not in void
         if (event.content["hash"], event.content["name"]) == (status.candidate_hash, sign.signer.name)
     ]
-    if votes and votes[-1] == said:
+    if votes and votes[-1] == statement:
         return False
-    if sign.imported and any(read_moment(said["at"]) <= read_moment(vote["at"]) for vote in votes):
+    if sign.imported and any(read_moment(statement["at"]) <= read_moment(vote["at"]) for vote in votes):
         raise NotSigned(
-            f"{said['name']} voted once more, then or after this was signed, and that is in the registry.",
-            where=f"{said['kind']} of {said['subject']}",
+            f"{statement['name']} voted once more, then or after this was signed, and that is in the registry.",
+            where=f"{statement['kind']} of {statement['subject']}",
             remedy="Only their last vote counts. If this is to be it, they sign it again.",
         )
     return True
 
 
 def _note_remarks(site: Site, registry: Registry, remarks: Remarks, sign: Sign) -> Decision:
-    """Note remarks on a candidate or policy, as it is now, by somebody who may, on passages that there are; twice is once."""
+    """Record remarks on a candidate or policy as it is now, by somebody who may, on passages that
+    exist; the same ones only once."""
     digest, member = hash_remarks(remarks.document), sign.signer
     signed = sign.of(KIND, remarks.subject, digest)
     if remarks.is_of_release:
@@ -348,7 +355,7 @@ def check_may_run(site: Site, registry: Registry, policy: Policy, caps: Caps) ->
 
 
 def check_approved(site: Site, registry: Registry, trust: Trust, policy: Policy, caps: Caps) -> None:
-    """The same by a list of trusted keys that was read: of many policies it is read once."""
+    """Refuse a policy or caps that the officer did not approve last, by a list of trusted keys that was read before."""
     for what, subject, digest, file in (
         ("policy", policy.policy, policy.canonical_hash(), f"policies/{policy.policy}.yaml"),
         ("populations", "populations", caps.hash, "populations.yaml"),
@@ -364,15 +371,14 @@ def check_approved(site: Site, registry: Registry, trust: Trust, policy: Policy,
 def find_approval(
     registry: Registry, trust: Trust, *, what: str, subject: str, digest: str, before: int | None = None
 ) -> Event | None:
-    """The event by which somebody who may approved this last, `before` an event if one is named; None when the last approval of
-    the subject was of something else, for what was approved once and then replaced counts no more."""
+    """The event of the last approval of the subject, `before` an event if one is named, if it was
+    of this hash; None if it was of another: what was approved and then replaced counts no more."""
     last = find_last_approval(registry, trust, what=what, subject=subject, before=before)
     return last if last is not None and last.content["hash"] == digest else None
 
 
 def find_last_approval(registry: Registry, trust: Trust, *, what: str, subject: str, before: int | None = None) -> Event | None:
-    """The last event by which somebody who may approved something of this subject, and which still counts; `before` an event if
-    one is named."""
+    """The event of the last approval of the subject that still counts, `before` an event if one is named; None without one."""
     for event in reversed(registry.events[: None if before is None else before - 1]):
         payload = event.content
         if event.kind == APPROVED and (payload["what"], payload["subject"]) == (what, subject):
@@ -385,10 +391,11 @@ def find_last_approval(registry: Registry, trust: Trust, *, what: str, subject: 
 
 
 def valid_approvers(registry: Registry, trust: Trust, status: ReleaseStatus, steward: str) -> list[str]:
-    """Who approved this very candidate, with a signature that holds, is trusted now, did not return it after that, and is not the
-    steward; of names that were one person's, by their keys, one."""
+    """The names of people who approved this very candidate with a signature that holds, are trusted
+    now, did not return it after that, and are not the steward; one name of a person who had
+    several, by their keys."""
     people = _find_people(registry)
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for event in registry.events:
         payload = event.content
         if event.kind == APPROVED and event.release == status.id and payload["hash"] == status.candidate_hash:
@@ -397,21 +404,21 @@ def valid_approvers(registry: Registry, trust: Trust, status: ReleaseStatus, ste
             except NotSigned:  # by somebody who is off the list since, or with a key that was revoked from before
                 continue
             if not _is_steward(registry, member, steward):
-                found.setdefault(people[member.name], member.name)
-    return sorted({*found.values()} - {*status.returners})
+                names.setdefault(people[member.name], member.name)
+    return sorted({*names.values()} - {*status.returners})
 
 
 def _find_people(registry: Registry) -> dict[str, str]:
-    """For each name that voted the first name of that person: two names that voted with one key are one person's. A list that
-    once had somebody's key under a wrong name makes no two people one."""
+    """For each name that voted, the first name of that person: two names that voted with one key are one person's. A list that
+    once had somebody's key under a wrong name does not join two people."""
     first: dict[str, str] = {}
     owner: dict[str, str] = {}
     for event in registry.events:
         if event.kind not in _VOTED or event.release is None:
             continue
-        said = event.content["signed"]["statement"]
-        mine = first.setdefault(said["name"], said["name"])
-        before = owner.setdefault(said["signer"], mine)
+        statement = event.content["signed"]["statement"]
+        mine = first.setdefault(statement["name"], statement["name"])
+        before = owner.setdefault(statement["signer"], mine)
         if before != mine:
             first = {name: before if person == mine else person for name, person in first.items()}
             owner = {key: before if person == mine else person for key, person in owner.items()}
@@ -427,8 +434,8 @@ def _is_steward(registry: Registry, member: Member, steward: str) -> bool:
 
 
 def _approve_file(registry: Registry, sign: Sign, signed: Signed, *, text: str = "") -> Decision:
-    said = signed["statement"]
-    what, subject, digest = said["kind"], said["subject"], said["hash"]
+    statement = signed["statement"]
+    what, subject, digest = statement["kind"], statement["subject"], statement["hash"]
     new = find_approval(registry, sign.trust, what=what, subject=subject, digest=digest) is None
     if new:
         if sign.imported:
@@ -438,24 +445,24 @@ def _approve_file(registry: Registry, sign: Sign, signed: Signed, *, text: str =
 
 
 def _check_not_replayed(registry: Registry, signed: Signed) -> None:
-    """An approval that another one came after counts no more: who kept it, and puts the old file back, cannot revive it."""
-    said, now = signed["statement"], datetime.now(UTC)
+    """Refuse an approval that another one came after: nobody can revive it by putting the old file back."""
+    statement, now = signed["statement"], datetime.now(UTC)
     for event in registry.events:
         payload = event.content
-        if event.kind == APPROVED and (payload["what"], payload["subject"]) == (said["kind"], said["subject"]):
+        if event.kind == APPROVED and (payload["what"], payload["subject"]) == (statement["kind"], statement["subject"]):
             earlier = payload["signed"]["statement"]
             if (
-                earlier == said or read_moment(said["at"]) < read_moment(earlier["at"]) <= now
+                earlier == statement or read_moment(statement["at"]) < read_moment(earlier["at"]) <= now
             ):  # none is of a clock that was wrong
                 raise NotSigned(
                     f"something else was approved after this was signed, in event {event.number} or since.",
-                    where=f"{said['kind']} of {said['subject']}",
+                    where=f"{statement['kind']} of {statement['subject']}",
                     remedy="Export it again, and have it signed again.",
                 )
 
 
 def _reviewed(site: Site, registry: Registry, release: ReleaseId, sign: Sign, kind: str) -> tuple[ReleaseStatus, Policy]:
-    """What a reviewer judges, when there is something whole to judge and they may."""
+    """The status and policy of what a reviewer judges; raises an error unless the candidate is whole and they may judge it."""
     status = status_of(registry, release)
     check_move(registry, release, kind)
     if status.replaced is not None:

@@ -1,13 +1,12 @@
 """Ed25519 keys of people, and what they sign: a statement that says what, about which hash, by whom and when.
 
 Private keys are those of OpenSSH and belong to people, not to the site: files, agents or FIDO tokens, wherever they keep them.
-ssh-keygen makes the signatures (`verify.SshSignature`), and anybody can verify them with it.
+ssh-keygen makes the signatures (`verifier.statements.SshSignature`), and anybody can verify them with it.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -24,10 +23,11 @@ from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.plain_files import open_plain
 from release_pipeline.signer.command import signature_file
 from release_pipeline.signer.keys import Signer, find_ssh_keygen, read_signer
-from release_pipeline.verifier.documents import Fault, Json, read_json
+from release_pipeline.verifier.documents import NAME, Fault, Json, read_json
 from release_pipeline.verifier.documents import WrongUsage as Unusable
 from release_pipeline.verifier.ed25519 import read_point
 from release_pipeline.verifier.statements import (
+    FIELDS,
     SSH_NAMESPACE,
     hash_ssh_key,
     message_of,
@@ -41,7 +41,6 @@ from release_pipeline.verifier.statements import (
 _LONGEST_STATEMENT = 2**16
 _PROBE = "probe@release-pipeline"
 _RAW = 32  # bytes of the key itself; a token's application comes after them
-_FIELDS = {"kind", "subject", "hash", "signer", "name", "at", "why"}
 
 
 class NotSigned(ReleasePipelineError):
@@ -88,13 +87,14 @@ class PublicKey:
         return hash_ssh_key(self.raw)
 
     def verify(self, statement: Any, signed: Mapping[str, Any]) -> None:
-        """Raise `InvalidSignature` unless this key signed the statement; `Fault` or `ValueError` where there is no signature."""
+        """Raise `InvalidSignature` unless this key signed the statement; `Fault` or `ValueError`
+        where there is no signature."""
         if set(signed) != {"statement", "sshsig"}:
             raise InvalidSignature
         made = read_ssh_signature(signed["sshsig"])
         if made.public != self.raw:
             raise InvalidSignature
-        Ed25519PublicKey.from_public_bytes(self.raw[:_RAW]).verify(made.signature, made.tell_signed(message_of(statement)))
+        Ed25519PublicKey.from_public_bytes(self.raw[:_RAW]).verify(made.signature, made.signed_bytes(message_of(statement)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,22 +137,22 @@ def write_statement(signed: Any) -> str:
 
 
 def check_signature(signed: Any, key: PublicKey, *, kind: str, subject: str, digest: str) -> Mapping[str, Any]:
-    """The statement, if `key` signed it, and it says just this; raises `NotSigned` in words."""
+    """The statement, if `key` signed it, and it says just this; else `NotSigned`."""
     try:
         statement = signed["statement"]
-        if set(statement) != _FIELDS or any(not isinstance(part, str) for part in statement.values()):
+        if set(statement) != set(FIELDS) or any(not isinstance(part, str) for part in statement.values()):
             raise ValueError
         key.verify(statement, signed)
     except (KeyError, TypeError, ValueError, Fault, InvalidSignature):
         raise NotSigned("the signature does not hold.", where=f"{kind} of {subject}") from None
-    said = (statement["kind"], statement["subject"], statement["hash"], statement["signer"])
-    if said != (kind, subject, digest, key.fingerprint):
+    signed_for = (statement["kind"], statement["subject"], statement["hash"], statement["signer"])
+    if signed_for != (kind, subject, digest, key.fingerprint):
         raise NotSigned("the signature is for something else.", where=f"{kind} of {subject}")
     return statement
 
 
 def make_key(file: Path) -> PublicKey:
-    """The public half of a new key without a passphrase in `file`, for made-up people; `FILE.pub` has it too."""
+    """Make a key without a passphrase in `file` and `FILE.pub`, for made-up people; returns its public half."""
     with _usage_errors(file):
         command = [find_ssh_keygen(), "-q", "-t", "ed25519", "-N", "", "-C", file.name, "-f", str(file)]
     if file.exists() or subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode:  # noqa: S603
@@ -171,7 +171,7 @@ def read_key(file: Path, *, attended: bool = True) -> PrivateKey:
 
 @contextmanager
 def _usage_errors(file: Path) -> Generator[None]:
-    """Errors of the stand-alone signer as the site's own."""
+    """In the block errors of the stand-alone signer become the site's."""
     try:
         yield
     except Unusable as error:
@@ -199,21 +199,21 @@ def read_moment(text: str) -> datetime:
 
 
 def read_statement(file: Path) -> dict[str, Any]:
-    """A statement that `sign` wrote, or a person by ssh-keygen: the file is what is signed, and beside it is its signature."""
-    beside = signature_file(file)
+    """A statement with its signature, which is in a file next to it, as `sign` or a person with ssh-keygen wrote them."""
+    signature_path = signature_file(file)
     try:
-        content, signature = _read_small(file), _read_small(beside).decode("ascii", "replace")
+        content, signature = _read_small(file), _read_small(signature_path).decode("ascii", "replace")
         statement: Json = read_json(content)
-        known = (
+        has_form = (
             isinstance(statement, dict)
-            and set(statement) == _FIELDS
+            and set(statement) == set(FIELDS)
             and all(isinstance(part, str) for part in statement.values())
         )
-        if not known or message_of(statement) != content:
+        if not has_form or message_of(statement) != content:
             raise Fault("it is not a statement")
     except OSError:
-        what = "the statement, or its signature beside it, cannot be read."
-        raise WrongUsage(what, where=str(file), remedy=f"Both are needed: {file.name} and {beside.name}.") from None
+        what = "the statement, or its signature next to it, cannot be read."
+        raise WrongUsage(what, where=str(file), remedy=f"Both are needed: {file.name} and {signature_path.name}.") from None
     except Fault:
         raise NotSigned("this is not a statement as `sign` writes it, in one line.", where=str(file)) from None
     return {"statement": statement, "sshsig": signature}
@@ -225,7 +225,7 @@ def _read_small(file: Path) -> bytes:
 
 
 def check_person(name: str) -> str:
-    """A person's name as policies write it."""
-    if re.fullmatch(r"[a-z][a-z0-9-]{0,62}", name) is None:
+    """The name of a person, if it has the form that policies use; else `WrongUsage`."""
+    if NAME.fullmatch(name) is None:
         raise WrongUsage("this is not a name for a person.", where=name, remedy="Use lower-case letters, digits, hyphens.")
     return name

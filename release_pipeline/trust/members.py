@@ -4,7 +4,7 @@
       olga: {role: officer, key: "ssh-ed25519 AAAA..."}
       ben:  {role: reviewer, key: "ssh-ed25519 AAAA..."}
 
-Every version is an event of the registry too, so that who was trusted when can be told later, and a removed pin is found out.
+Every version is an event of the registry too, so that later one can see who was trusted when, and that a pin was removed.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ from release_pipeline.store.registry import Event, Registry, canonical_json
 from release_pipeline.store.site import Site
 from release_pipeline.trust.keys import NotSigned, PrivateKey, PublicKey, check_person, check_signature, write_statement
 from release_pipeline.verifier.office import Office
-from release_pipeline.verifier.statements import MAY_SIGN as MAY
+from release_pipeline.verifier.statements import MAY_SIGN, ROLES
 
-ROLES = ("officer", "steward", "reviewer", "service")
 TRUSTED = "trusted"
 Revoked: TypeAlias = Sequence[tuple[str, datetime]]  # keys, and from when on they count no more
 FILE, SIGNATURE = "trusted-keys.yaml", "trusted-keys.sig"  # of the site
@@ -47,9 +46,9 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """The list as the officer signed it: its text for packages, and the signature. `revoked`: the fingerprints of keys that sign
-    nothing more; `officers`: how the officer came to the office, for strangers, where that was by a succession; `office`: what
-    the registry proves of it."""
+    """The list of trusted keys as the officer signed it. `revoked`: fingerprints of keys that may
+    sign nothing more; `officers`: how the officer came to the office, for strangers, if by a
+    succession; `office`: what the registry proves of it."""
 
     members: tuple[Member, ...]
     signed: Mapping[str, Any]
@@ -94,7 +93,7 @@ class Trust:
             raise NotSigned("this key was revoked.", where=FILE, remedy="Make a new one; the officer puts it on the list.")
 
     def check_event(self, event: Event, *, kind: str, subject: str, digest: str) -> Member:
-        """Who signed what an event has, if that still counts: also an officer of the past, while they were it."""
+        """The person who signed an event, if that still counts, also an officer of the past while they held the office."""
         signed, signer = event.content["signed"], event.content["signed"]["statement"]["signer"]
         if self.office is not None and self.office.is_taken_back(event.number, signer):
             raise NotSigned("it is signed with a key that was revoked from a moment before it.", where=f"{kind} of {subject}")
@@ -106,7 +105,7 @@ class Trust:
         return officer
 
     def _officer_at(self, number: int) -> Member | None:
-        """Who was the officer when an event was noted, where that is told apart."""
+        """The officer at the time of an event, where the registry proves the office; else None."""
         lists = [keys for at, keys in (self.office.lists if self.office else ()) if at < number]
         officers = [key for key in lists[-1].values() if key.role == "officer"] if lists else []
         return Member(officers[0].name, "officer", PublicKey.of(officers[0].public)) if officers else None
@@ -127,9 +126,9 @@ class Trust:
         raise NotSigned("it is signed with a key that is not in the list of trusted keys.", where=f"{kind} of {subject}")
 
     def _check_role(self, member: Member, kind: str, subject: str) -> None:
-        if member.role not in MAY[kind]:
+        if member.role not in MAY_SIGN[kind]:
             raise NotSigned(
-                f"{member.name} has the role {member.role}, and this needs {' or '.join(MAY[kind])}.",
+                f"{member.name} has the role {member.role}, and this needs {' or '.join(MAY_SIGN[kind])}.",
                 where=f"{kind} of {subject}",
             )
 
@@ -144,7 +143,7 @@ def read_trust(site: Site, registry: Registry) -> Trust | None:
         raise NotSigned(
             "the list and its signature are not the last that the registry knows of.",
             where=str(site.home / FILE),
-            remedy="Put the right ones back; the officer's next `trust` writes them anew.",
+            remedy="Put the right ones back; the officer's next `trust` writes them again.",
         )
     return trust
 
@@ -184,7 +183,7 @@ def read_members(keys: Mapping[str, Any]) -> tuple[Member, ...]:
 
 
 def _read_last(registry: Registry, office: Office) -> Trust:
-    """The last list that stands, when everything by which the office went to its officer holds."""
+    """The last list that stands; `NotSigned` unless everything by which its officer came to the office holds."""
     if office.faults or not office.lists:
         raise NotSigned(
             f"the registry does not prove who the officer is: {next(iter(office.faults), 'no list stands')}.",
@@ -197,7 +196,7 @@ def _read_last(registry: Registry, office: Office) -> Trust:
 
 
 def need_trust(site: Site, registry: Registry) -> Trust:
-    """The same, for what cannot be done without."""
+    """The list of trusted keys, verified; `NotSigned` for a site that never had one."""
     trust = read_trust(site, registry)
     if trust is None:
         raise NotSigned(
@@ -252,7 +251,7 @@ def _check_usable(trust: Trust, member: Member) -> None:
 
 
 def distrust(site: Site, name: str, *, key: PrivateKey) -> Trust:
-    """Take somebody off the list: what they signed before counts no more, except in what is published."""
+    """Take a person off the list: what they signed before counts no more, except in what is published."""
     with site.open_registry() as registry:
         trust = need_trust(site, registry)
         check_officer(trust, key)
@@ -274,8 +273,8 @@ def check_officer(trust: Trust, key: PrivateKey) -> None:
 def note_list(
     registry: Registry, members: tuple[Member, ...], key: PrivateKey, *, revoked: Revoked = (), **content: Any
 ) -> Trust:
-    """Sign the list and note it: the files follow, and are written anew by the next `trust` if that is stopped. `revoked`: keys
-    that it takes back, from these moments on."""
+    """Sign the list and record it. The files follow, and the next `trust` writes them again if that is stopped. `revoked`: keys
+    that the list takes back, from these moments on."""
     text = canonical_list(members)
     officer = next(member.name for member in members if member.role == "officer")
     signed = key.sign(kind="trusted-keys", subject="trusted-keys", digest=_digest(text), name=officer)
@@ -286,7 +285,7 @@ def note_list(
 
 
 def check_clock(registry: Registry, signed: Any, revoked: Revoked) -> None:
-    """Refuse to note a list that is dated before another that stands, which is how an old list that was put back looks."""
+    """Refuse a list that is dated before another that stands, as an old list would be that was put back."""
     doubted = find_doubted(registry.events)
     lists = [event for event in registry.events if event.kind == TRUSTED and event.number not in doubted]
     if (office := read_office(registry.events, revoked=revoked)) is not None:
@@ -302,12 +301,12 @@ def check_clock(registry: Registry, signed: Any, revoked: Revoked) -> None:
 
 
 def _moment(content: Mapping[str, Any]) -> str:
-    """When a list was signed: texts of one form, which follow each other like the moments."""
+    """The moment when a list was signed: texts of one form, which sort as the moments do."""
     return content["signed"]["statement"]["at"]
 
 
 def write_list(site: Site, trust: Trust) -> None:
-    """The files of a list that was noted."""
+    """Write the files of a list that was recorded."""
     lines = [f'  {member.name}: {{role: {member.role}, key: "{member.key.text}"}}' for member in trust.members]
     write_text(site.home / SIGNATURE, write_statement(trust.signed), mode=PUBLIC)
     write_text(

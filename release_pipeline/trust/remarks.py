@@ -1,7 +1,8 @@
-"""Remarks on passages: of a candidate, by the sections of its reviewers' page, or of a policy, by paths of its canonical form.
+"""Remarks on passages of a candidate (sections of its reviewers' page) or of a policy (paths of its
+canonical form); and votes.
 
-Reviewers, the officer and the policy's steward sign them, as one document; what it may have is said in verify.py, which judges it
-for strangers too. What a reviewer remarks on a candidate is as blind as the votes.
+Reviewers, the officer and the policy's steward sign remarks as one document; `verifier.remarks` has
+its form. A reviewer's remarks on a candidate are as blind as the votes.
 """
 
 from __future__ import annotations
@@ -27,8 +28,7 @@ from release_pipeline.store.site import Site
 from release_pipeline.trust.keys import NotSigned
 from release_pipeline.trust.members import Trust
 from release_pipeline.verifier.documents import Fault, read_json
-from release_pipeline.verifier.remarks import Remarks as VerifiedRemarks
-from release_pipeline.verifier.remarks import hash_remarks, read_remarks
+from release_pipeline.verifier.remarks import Remarks, read_remarks
 
 KIND = "remarks"
 WHOLE = ""  # the passage of a remark on all of it
@@ -37,28 +37,9 @@ _SECTION = re.compile(r'<h2 id="([^"<>]{1,300})">([^<]*)</h2>')
 
 
 @dataclass(frozen=True, slots=True)
-class Remarks:
-    """What somebody remarks on the candidate of a release, or on a policy, with this hash: passages with texts, in order."""
-
-    subject: str
-    hash: str
-    entries: tuple[tuple[str, str], ...]
-
-    @property
-    def is_of_release(self) -> bool:
-        """Whether they are on a candidate, and not on a policy."""
-        return "/" in self.subject
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """What is signed."""
-        return VerifiedRemarks(self.subject, self.hash, self.entries).document
-
-
-@dataclass(frozen=True, slots=True)
 class Remark:
-    """One remark that was noted. `about`: the hash of the candidate or policy that it is on; `holds`: whoever signed it is in the
-    list of trusted keys now, as then."""
+    """A remark that was recorded. `about`: the hash of the candidate or policy that it is on;
+    `holds`: the signer is in the list of trusted keys now, too."""
 
     number: int
     name: str
@@ -71,7 +52,7 @@ class Remark:
 
 
 def read_document(file: Path) -> Any:
-    """The JSON of a file of remarks, whatever it says; raises `WrongUsage` where it is none, or longer than any may be."""
+    """The JSON of a file of remarks; `WrongUsage` where it is none, or longer than any may be."""
     try:
         with open_plain(file) as content:
             return read_json(content.read(MOST_BYTES))
@@ -80,28 +61,22 @@ def read_document(file: Path) -> Any:
 
 
 def check_remarks(document: Any) -> Remarks:
-    """The remarks of a document that came from elsewhere; raises `WrongUsage` in words without a text of it."""
+    """The remarks of a document that came from elsewhere; `WrongUsage`, without a text of it, where it has not their form."""
     try:
-        found = read_remarks(document)
+        return read_remarks(document)
     except Fault as fault:
         raise WrongUsage(f"{fault.what}.", where="the document of remarks", remedy="docs/formats.md says what it has.") from None
-    return Remarks(found.subject, found.hash, found.entries)
-
-
-def hash_document(document: Mapping[str, Any]) -> str:
-    """The hash of a document of remarks, which is what is signed of it."""
-    return hash_remarks(document)
 
 
 def list_release_passages(site: Site, release: ReleaseId, digest: str) -> dict[str, str]:
-    """The passages of the candidate with this hash, and what each is called: the sections of its reviewers' page, in order."""
+    """The passages of the candidate with this hash and their titles: the sections of its reviewers' page, in order."""
     folder = site.candidate(str(release))
     page = (folder / REPORT).read_text(encoding="utf-8") if REPORT in read_sums(folder, digest) else ""
     return {WHOLE: "", **{html.unescape(anchor): html.unescape(title) for anchor, title in _SECTION.findall(page)}}
 
 
 def list_policy_passages(policy: Policy) -> dict[str, str]:
-    """The passages of a policy: the path of each part of its canonical form, with dots. They have no other names."""
+    """The passages of a policy: the path of each part of its canonical form, with dots. They have no titles."""
     return dict.fromkeys([WHOLE, *_list_paths(json.loads(policy.canonical_json()), "")], "")
 
 
@@ -126,83 +101,84 @@ def check_passages(remarks: Remarks, passages: Iterable[str]) -> None:
 
 
 def find_noted(registry: Registry, statement: Mapping[str, Any]) -> Event | None:
-    """The event that has just this statement of remarks."""
+    """The event that has this statement of remarks, or None."""
     noted = (event for event in registry.events if event.kind == REMARKED)
     return next((event for event in noted if event.content["signed"]["statement"] == statement), None)
 
 
 def list_remarks(registry: Registry, trust: Trust, subject: str) -> tuple[Remark, ...]:
-    """Every remark on a release (POLICY/PARTITION/rN) or a policy, in order, but those that were signed with a key that was
-    revoked from before. All of them: `tell_remarks` says which of them somebody may see."""
-    found: list[Remark] = []
+    """Every remark on a release (POLICY/PARTITION/rN) or a policy, in order, except those signed
+    with a key that was revoked from before. `list_visible_remarks` says which of them a reader may see."""
+    remarks: list[Remark] = []
     for event in registry.events:
         if event.kind != REMARKED or event.content["subject"] != subject:
             continue
-        content, said = event.content, event.content["signed"]["statement"]
-        if trust.office is not None and trust.office.is_taken_back(event.number, said["signer"]):
+        content, statement = event.content, event.content["signed"]["statement"]
+        if trust.office is not None and trust.office.is_taken_back(event.number, statement["signer"]):
             continue
         try:
             holds = bool(trust.check_event(event, kind=KIND, subject=subject, digest=content["hash"]))
         except NotSigned:
             holds = False
         role, document = find_role(registry.events, event), content["document"]
-        found += [
-            Remark(event.number, said["name"], role, event.noted, entry["passage"], entry["text"], document["hash"], holds)
+        remarks += [
+            Remark(event.number, statement["name"], role, event.noted, entry["passage"], entry["text"], document["hash"], holds)
             for entry in document["remarks"]
         ]
-    return tuple(found)
+    return tuple(remarks)
 
 
 def find_role(events: Sequence[Event], event: Event) -> str:
-    """The role that whoever signed an event had then."""
+    """The role that the signer of an event had then."""
     for before in reversed(events[: event.number]):
         if before.kind == "trusted":
             return str(before.content["keys"].get(event.content["name"], {}).get("role", ""))
     return ""
 
 
-def tell_remarks(registry: Registry, trust: Trust, subject: str, *, reader: str | None = None) -> tuple[Remark, ...]:
-    """The remarks that a reader may see now; without one, those that everybody may. What a reviewer remarked on a candidate is
-    told to others once the votes on it are, or those on the candidate that came in its place."""
-    found = list_remarks(registry, trust, subject)
+def list_visible_remarks(registry: Registry, trust: Trust, subject: str, *, reader: str | None = None) -> tuple[Remark, ...]:
+    """The remarks that a reader may see now; without a reader, those that everybody may. Others see a reviewer's remarks on a
+    candidate once they may see the votes on it, or on the candidate that replaced it."""
+    remarks = list_remarks(registry, trust, subject)
     status = next((known for name, known in read_statuses(registry.events).items() if str(name) == subject), None)
-    return tuple(one for one in found if status is None or one.name == reader or is_told(one.role, one.about, status))
+    return tuple(
+        remark for remark in remarks if status is None or remark.name == reader or is_visible(remark.role, remark.about, status)
+    )
 
 
-def is_told(role: str, about: str, status: ReleaseStatus) -> bool:
-    """Whether what somebody in this role remarked on the candidate with that hash may be told to everybody."""
+def is_visible(role: str, about: str, status: ReleaseStatus) -> bool:
+    """Whether everybody may see what somebody in this role remarked on the candidate with that hash."""
     return role != "reviewer" or about in status.told or (about != status.candidate_hash and not status.is_blind)
 
 
-# The votes on a candidate, and who may see which.
-#
-# They are blind: until as many people have voted as must approve, or one rejected, everybody sees
-# their own vote and how many there are. It is what commands and pages tell; whoever can read the
-# registry's file can read what is in it.
+# Votes on a candidate are blind: until as many people have voted as must approve, or one rejected,
+# people see only their vote and how many there are. That is what commands and pages show; anyone who
+# can read the registry's file can read them all.
 
 
 @dataclass(frozen=True, slots=True)
-class ToldVotes:
-    """What one reader may know of the votes on the candidate of a release as it is now: how many people have voted (`count`), and
-    how many must approve (`needed`). `own` is their last, `votes` the last of each person and `given` every one in order, both
-    empty until all `are_in`."""
+class VisibleVotes:
+    """What a reader may know of the votes on the current candidate of a release: how many people
+    have voted (`count`) and how many must approve (`needed`). `own_vote` is the reader's last,
+    `votes` the last of each person and `given` every one in order, both empty until all
+    `are_in`."""
 
     count: int
     needed: int
     are_in: bool
-    own: Vote | None
+    own_vote: Vote | None
     votes: tuple[Vote, ...]
     given: tuple[Vote, ...]
 
 
-def tell_votes(registry: Registry, release: ReleaseId, *, reader: str | None = None) -> ToldVotes:
-    """What a reader may see; without one, what everybody may. The steward sees no more than others, and has no own vote. Raises
+def read_visible_votes(registry: Registry, release: ReleaseId, *, reader: str | None = None) -> VisibleVotes:
+    """The votes that a reader may see; without a reader, those that everybody may. The steward sees no more than others. Raises
     `Blocked` where there is no candidate."""
     status = status_of(registry, release)
     if status.candidate_hash is None:
         raise Blocked("it has no candidate, so nobody votes.", where=str(release), remedy="See `release-pipeline status`.")
     given = tuple(vote for vote in status.votes if vote.hash == status.candidate_hash)
     last = last_votes(given, status.candidate_hash)
-    told = ((), ()) if status.is_blind else (tuple(last[name] for name in sorted(last)), given)
-    needed, own = policy_of(registry, status.policy_hash).review.reviewers, None if reader is None else last.get(reader)
-    return ToldVotes(len(status.voters), needed, not status.is_blind, own, *told)
+    shown = ((), ()) if status.is_blind else (tuple(last[name] for name in sorted(last)), given)
+    needed, own_vote = policy_of(registry, status.policy_hash).review.reviewers, None if reader is None else last.get(reader)
+    return VisibleVotes(len(status.voters), needed, not status.is_blind, own_vote, *shown)

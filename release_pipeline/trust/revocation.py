@@ -1,7 +1,18 @@
-"""Keys that count no more from a date on, and the list of them that the public gets; and events of a clock that was wrong.
+"""Keys that count no more from a date on, with the public list of them; events of a wrong clock; and successions of officers.
 
-Inside the site the chain says what came before and what after: a moment in a statement is the word of who has the key. A stranger
-with a package has no chain, so the list names what stands of each key, by hash; whatever else the key signed does not.
+Within a site the chain shows what came before and after; the moment in a statement is only the word of whoever has the key. A
+stranger with a package has no chain, so the list names what stands of each key, by hash; nothing else that the key signed stands.
+
+One officer follows another if the old one signs the new one, or if enough holders of recovery keys do:
+
+    hand-over  the old officer proposes the new one, and signs
+    recover    anybody proposes, and the holders sign, each at home
+    accept     the new officer signs that they are it, and records it
+
+A proposal is a file that goes from person to person. They sign the list of keys under the new officer, the fingerprint of
+the officer before, the keys that are revoked with it, and the last event of the registry: so it is good for one site, and for
+one change. The holders are above the officer: other recovery keys need enough of them too, so that a thief of the officer's
+key cannot shut them out.
 """
 
 from __future__ import annotations
@@ -55,8 +66,8 @@ REVOKED_FILE = "revoked.json"  # of releases/
 
 
 def revoke(site: Site, name: str, *, since: datetime, why: str, key: PrivateKey) -> str:
-    """The officer revokes a key, by its fingerprint or by the name that it has or last had in the list; gives the fingerprint.
-    Once more with the same date only writes the public list anew."""
+    """The officer revokes a key, by its fingerprint or by the name that it has or last had in the
+    list; returns the fingerprint. With the same date again, this only writes the public list."""
     if not why.strip():
         raise WrongUsage("a revocation needs its reason.", where=name, remedy="Add --why 'REASON'.")
     if since > datetime.now(UTC):
@@ -80,7 +91,7 @@ def revoke(site: Site, name: str, *, since: datetime, why: str, key: PrivateKey)
 def note_revocation(
     site: Site, registry: Registry, trust: Trust, fingerprint: str, *, since: datetime, why: str, key: PrivateKey
 ) -> None:
-    """Sign the list of revoked keys with one more, and note it."""
+    """Sign the list of revoked keys with one more, and record it."""
     events = registry.events
     before = [
         entry for entry in _list_entries(events, trust) if (entry["key"], entry["from"]) != (fingerprint, since.isoformat())
@@ -98,24 +109,24 @@ def note_revocation(
     digest = hash_of_json(document)
     signed = key.sign(kind=REVOKE, subject=fingerprint, digest=digest, name=trust.officer.name, why=why)
     registry.add(REVOKED, key=fingerprint, document=document, signed=signed)
-    last_trust(site, registry)  # everything is verified; what does not hold is not written
+    last_trust(site, registry)  # verifies everything; what does not hold is not written
 
 
 def write_public(site: Site, events: Sequence[Event]) -> None:
-    """What strangers get of the office, beside the packages: the keys that were revoked, and who followed whom."""
+    """Write what strangers get of the office, next to the packages: the revoked keys, and who followed whom."""
     for name, text in list_public(events).items():
         make_folder(site.releases, mode=0o755)
         write_text(site.releases / name, text, mode=PUBLIC)
 
 
 def list_public(events: Sequence[Event]) -> dict[str, str]:
-    """These files, as the last events that stand have them: none where one officer has always been it, and no key was revoked."""
+    """The texts of these files by name; none where there was only one officer and no key was revoked."""
     texts = {REVOKED_FILE: revoked_text(events) or "", OFFICERS: write_officers(events, read_office(events))}
     return {name: text for name, text in texts.items() if text}
 
 
 def revoked_text(events: Sequence[Event]) -> str | None:
-    """What the public list must be."""
+    """The public list of revoked keys; None where no key was revoked."""
     office = read_office(events)
     standing = [] if office is None else [each for each in office.revoked if not each.quorum]
     if office is None or not standing:
@@ -128,7 +139,7 @@ def revoked_text(events: Sequence[Event]) -> str | None:
 
 
 def repair_clock(site: Site, *, key: PrivateKey, now: datetime | None = None) -> list[Event]:
-    """The officer says of every event that is dated later than now that its moment is not to be believed; gives these events."""
+    """The officer declares the moment of every event that is dated later than now wrong; returns these events."""
     seconds = (now or datetime.now(UTC)).timestamp()
     with site.open_registry() as registry:
         trust = need_trust(site, registry)
@@ -163,37 +174,23 @@ def _list_standing(registry: Registry, trust: Trust) -> set[tuple[str, datetime]
 
 
 def _list_entries(events: Sequence[Event], trust: Trust) -> list[Mapping[str, Any]]:
-    """What the revocations that stand have added."""
+    """The entries that the standing revocations have added to the list."""
     standing = [each for each in (trust.office.revoked if trust.office else ()) if not each.quorum]
     return [events[each.event - 1].content["document"]["revoked"][-1] for each in sorted(standing, key=lambda each: each.event)]
 
 
 def _list_what_stands(events: Sequence[Event], fingerprint: str, since: datetime) -> list[list[str]]:
-    """Kind, subject and hash of what the public has that the key signed before the moment, by the place of its event."""
+    """Kind, subject and hash of what the key signed for the public before the moment, by the order of events."""
     office = read_office(events, revoked=((fingerprint, since),))
-    found: list[list[str]] = []
+    standing: list[list[str]] = []
     for event in events if office else ():
         if event.kind in (TRUSTED, PUBLISHED, RETRACTED, SUPERSEDED):
             statement = event.content["signed"]["statement"]
             taken = office is None or office.is_taken_back(event.number, statement["signer"])
             named = [statement["kind"], statement["subject"], statement["hash"]]
-            if statement["signer"] == fingerprint and not taken and named not in found:
-                found.append(named)
-    return found
-
-
-# How one officer follows another: the old one signs the new one, or enough of those who hold
-# recovery keys do.
-#
-#     hand-over  the old officer proposes the new one, and signs      recover  anybody proposes, and the holders sign, each at
-# home
-#                                      accept: the new officer signs that they are it, and notes it
-#
-# A proposal is a file that goes from person to person. What is signed is the list of keys under the
-# new officer, the fingerprint of the officer before, the keys that are revoked with it, and the
-# last event of the registry: so it is good for one site, and for one change. Those who hold
-# recovery keys stand above the officer: other recovery keys need enough of them too, so that a
-# thief of the officer's key cannot shut them out.
+            if statement["signer"] == fingerprint and not taken and named not in standing:
+                standing.append(named)
+    return standing
 
 
 PROPOSAL = "release-pipeline/succession/1"
@@ -214,7 +211,7 @@ class Proposal:
 
     @property
     def text(self) -> str:
-        """It as a file."""
+        """The proposal as the text of a file."""
         return (
             canonical_json({"format": PROPOSAL, "subject": self.subject, "document": self.document, "signed": self.signed}) + "\n"
         )
@@ -223,16 +220,20 @@ class Proposal:
 def parse_proposal(text: str, *, where: str) -> Proposal:
     """The proposal in a file."""
     try:
-        said = read_json(text)
-        if said["format"] != PROPOSAL or said["subject"] not in (OFFICE, RECOVERY) or not isinstance(said["document"], dict):
+        content = read_json(text)
+        if (
+            content["format"] != PROPOSAL
+            or content["subject"] not in (OFFICE, RECOVERY)
+            or not isinstance(content["document"], dict)
+        ):
             raise ValueError
-        return Proposal(said["subject"], said["document"], tuple(said["signed"]))
+        return Proposal(content["subject"], content["document"], tuple(content["signed"]))
     except (Fault, KeyError, TypeError, ValueError):
         raise WrongUsage("this is no proposal of an officer or of recovery keys.", where=where) from None
 
 
 def describe_proposal(proposal: Proposal) -> list[str]:
-    """What somebody signs with it, in words, from the document alone."""
+    """What somebody signs with it, in sentences, from the document only."""
     document = proposal.document
     try:
         entries = {name: (entry["role"], PublicKey.parse(entry["key"])) for name, entry in sorted(document["keys"].items())}
@@ -248,7 +249,7 @@ def describe_proposal(proposal: Proposal) -> list[str]:
 
 
 def hand_over(site: Site, name: str, public: PublicKey, *, key: PrivateKey) -> Proposal:
-    """The officer proposes who follows, and signs it: nothing is changed until that person accepts."""
+    """The officer proposes a successor, and signs: nothing is changed until that person accepts."""
     with site.open_registry(read_only=True) as registry:
         trust = need_trust(site, registry)
         check_officer(trust, key)
@@ -258,8 +259,9 @@ def hand_over(site: Site, name: str, public: PublicKey, *, key: PrivateKey) -> P
 
 
 def recover(site: Site, name: str, public: PublicKey, *, stolen: datetime | None = None) -> Proposal:
-    """A proposal for those who hold recovery keys. `stolen`: since when somebody else may have had the officer's key: it, and
-    whatever officer followed it since, is revoked from then on, and the list is the last that stands without them."""
+    """A proposal for the holders of recovery keys. `stolen`: since when somebody else may have had
+    the officer's key. That key, and those of officers who followed, are revoked from then on, and
+    the list is the last that stands without them."""
     with site.open_registry(read_only=True) as registry:
         trust = last_trust(site, registry)
         if trust is None or trust.office is None or not trust.office.threshold:
@@ -278,9 +280,9 @@ def recover(site: Site, name: str, public: PublicKey, *, stolen: datetime | None
 
 
 def _list_suspects(office: Office, stolen: datetime) -> list[str]:
-    """Who was the officer at a moment or came to it later."""
+    """The officers at a moment and after it."""
     officers = [next(key.fingerprint for key in keys.values() if key.role == "officer") for _, keys in office.lists]
-    then = max((place for place, (number, _) in enumerate(office.lists) if office.moment(number) < stolen), default=0)
+    then = max((index for index, (number, _) in enumerate(office.lists) if office.moment(number) < stolen), default=0)
     return list(dict.fromkeys(officers[then:]))
 
 
@@ -308,7 +310,7 @@ def _propose(registry: Registry, trust: Trust, name: str, public: PublicKey, rev
 
 
 def _hash_recovery(registry: Registry) -> str:
-    """The hash of the recovery keys, so that who accepts the office signs for them too; empty where there are none."""
+    """The hash of the recovery keys, so that a new officer signs for them too; empty where there are none."""
     named = [event.content for event in registry.events if event.kind == RECOVERY]
     document = {name: named[-1][name] for name in ("keys", "number", "threshold")} if named else None
     return "" if document is None else hash_of_json(document)
@@ -320,7 +322,7 @@ def sign_proposal(proposal: Proposal, name: str, *, key: PrivateKey) -> dict[str
 
 
 def accept(site: Site, proposal: Proposal, statements: Sequence[Mapping[str, Any]], *, key: PrivateKey) -> Trust:
-    """The new officer signs that they are it, and it is noted, with all that makes it so; refused as a whole otherwise."""
+    """The new officer signs that they are it, and that is recorded with all that proves it; nothing is if any of it fails."""
     if proposal.subject != OFFICE:
         raise WrongUsage("this proposal is of recovery keys.", remedy="`release-pipeline officer recovery --help`")
     members = read_members(proposal.document["keys"])
@@ -331,7 +333,7 @@ def accept(site: Site, proposal: Proposal, statements: Sequence[Mapping[str, Any
         before = last_trust(site, registry)
         _check_fresh(registry, proposal)
         accepted = key.sign(kind=ACCEPT, subject=OFFICE, digest=proposal.digest, name=officer.name)
-        rest = {name: said for name, said in proposal.document.items() if name != "keys"}
+        rest = {name: part for name, part in proposal.document.items() if name != "keys"}
         succession = {**rest, "signed": [*proposal.signed, *statements], "accepted": accepted}
         note_list(registry, members, key, revoked=_read_revoked(proposal), succession=succession)
         trust = last_trust(site, registry)  # everything is verified; what does not hold is not written
@@ -351,8 +353,9 @@ def _read_revoked(proposal: Proposal) -> tuple[tuple[str, datetime], ...]:
 
 
 def _check_fresh(registry: Registry, proposal: Proposal) -> None:
-    """Refuse what was proposed before keys were changed: it would bring back who was taken off the list since. What the proposal
-    itself takes back changes nothing: else a thief of the officer's key could keep the holders from ever replacing it."""
+    """Refuse a proposal from before keys were changed: it would bring back people who were taken
+    off the list since. Changes that the proposal takes back do not count: else a thief of the
+    officer's key could keep the holders from ever replacing it."""
     document = proposal.document
     office = read_office(registry.events, revoked=_read_revoked(proposal))
     if office is None:  # nothing but lists of one officer
@@ -371,8 +374,9 @@ def _check_fresh(registry: Registry, proposal: Proposal) -> None:
 
 
 def _retire(site: Site, registry: Registry, trust: Trust, former: str, *, key: PrivateKey) -> Trust:
-    """Revoke the key of the officer before, from just after the hand-over: all that it signed stands, by hash. In the chain it
-    could sign nothing more; but a stranger has no chain, and a key that is kept or found can put any date on a package."""
+    """Revoke the former officer's key from just after the hand-over: all that it signed stands, by
+    hash. In the chain it could sign nothing more; but a stranger has no chain, and anyone who has
+    the key can put any date on a package."""
     if trust.office is None or former in {each.key for each in trust.office.revoked}:
         return trust
     since = max(trust.office.moment(event.number) for event in registry.events) + timedelta(seconds=1)
@@ -382,7 +386,7 @@ def _retire(site: Site, registry: Registry, trust: Trust, former: str, *, key: P
 
 
 def propose_recovery(site: Site, threshold: int, holders: Mapping[str, PublicKey]) -> Proposal:
-    """Recovery keys, as they are to be signed."""
+    """A proposal of recovery keys."""
     with site.open_registry(read_only=True) as registry:
         return _propose_recovery(registry, need_trust(site, registry), threshold, holders)
 

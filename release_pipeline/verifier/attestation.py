@@ -32,8 +32,8 @@ def write_allowed_signers(keys: Mapping[str, Key]) -> str:
 
 
 def check_attestation(report: Report, tree: Tree, keys: Mapping[str, Key], package: Package, signer: str) -> None:
-    """The statement about the package's files: it agrees with the list of sums and the card, and is signed by the key that signed
-    the list of sums, whose revocation was looked at there."""
+    """Check the statement about the package's files: it agrees with the list of sums and the card,
+    and is signed by the key that signed the list of sums, whose revocation was checked there."""
     at, of_package = tree.prefix, {key.fingerprint: key for key in keys.values() if key.role in MAY_SIGN["package"]}
     with report.about(at + ALLOWED):
         if tree.read(ALLOWED) != write_allowed_signers(keys).encode():
@@ -44,8 +44,8 @@ def check_attestation(report: Report, tree: Tree, keys: Mapping[str, Key], packa
             if name not in package.sums:
                 raise Fault(f"{SUMS} does not list {name}, which every package has")
         count = _compare_statement(tree.json(ATTESTATION), tree.json(CARD), package)
-        words = f"a statement about {count} files, with the hashes that {SUMS} lists; of the release it says what {CARD} says"
-        report("ok", f"{at}{ATTESTATION}: {words}")
+        sentence = f"a statement about {count} files, with the hashes that {SUMS} lists; of the release it says what {CARD} says"
+        report("ok", f"{at}{ATTESTATION}: {sentence}")
     if ATTESTATION_SSH not in tree.sizes:  # if it should be there, the list of sums has said so
         return
     with report.about(at + ATTESTATION_SSH):
@@ -59,32 +59,33 @@ def check_attestation(report: Report, tree: Tree, keys: Mapping[str, Key], packa
         report("ok", f"{at}{ATTESTATION_SSH}: that statement is signed by {key.name} ({key.role})")
 
 
-def _compare_statement(said: Any, card: Any, package: Package) -> int:
-    """How many files the statement is about; `Fault` unless these are all of the package, and it agrees with the card."""
-    if (get(said, "_type", str), get(said, "predicateType", str)) != (STATEMENT_TYPE, PREDICATE_TYPE):
+def _compare_statement(statement: Any, card: Any, package: Package) -> int:
+    """The number of files that the statement is about; `Fault` unless these are all of the package,
+    and it agrees with the card."""
+    if (get(statement, "_type", str), get(statement, "predicateType", str)) != (STATEMENT_TYPE, PREDICATE_TYPE):
         raise Fault(f"it is not a statement of {STATEMENT_TYPE} that says {PREDICATE_TYPE}")
-    if set(said) - {"_type", "subject", "predicateType", "predicate"}:
+    if set(statement) - {"_type", "subject", "predicateType", "predicate"}:
         raise Fault("it says more than such a statement does")
-    told = dict[str, str]()
-    for subject in get(said, "subject", list):
+    hashes = dict[str, str]()
+    for subject in get(statement, "subject", list):
         name = get(subject, "name", str)
-        if name in told:
+        if name in hashes:
             raise Fault("it names a file twice")
         digest = get(subject, "digest", dict)
         if set(subject) - {"name", "digest"} or set(digest) - {"sha256"}:
             raise Fault(f"of {name[:200]} it says more than a SHA-256")
-        told[name] = get(digest, "sha256", HEX)
+        hashes[name] = get(digest, "sha256", HEX)
     wanted = {name: digest for name, digest in package.sums.items() if name not in ATTESTATIONS}
-    for name in sorted({*told, *wanted}):
-        if told.get(name) != wanted.get(name):
+    for name in sorted({*hashes, *wanted}):
+        if hashes.get(name) != wanted.get(name):
             raise Fault(f"of {name[:200]} it says otherwise than {SUMS}")
-    predicate = get(said, "predicate", dict)
+    predicate = get(statement, "predicate", dict)
     if get(predicate, "release", RELEASE) != package.release:
         raise Fault("it is about another release than the card")
     for name in sorted({*predicate, *(name for name in ATTESTED if find_member(card, name) is not None)}):
         if name not in predicate or canonical_json(find_member(card, name)) != canonical_json(predicate[name]):
             raise Fault(f"of '{name[:200]}' it says otherwise than {CARD}")  # what the card has not, it says nothing of
-    return len(told)
+    return len(hashes)
 
 
 def _find_attester(payload: bytes, text: str, keys: Mapping[str, Key]) -> Key:
@@ -93,6 +94,6 @@ def _find_attester(payload: bytes, text: str, keys: Mapping[str, Key]) -> Key:
     key = keys.get(hash_ssh_key(made.public))
     if key is None:
         raise Fault(f"it is signed with a key that may not sign packages by {KEYS}")
-    if not verify_signature(key.public[:32], made.tell_signed(payload), made.signature):
+    if not verify_signature(key.public[:32], made.signed_bytes(payload), made.signature):
         raise Fault(f"the signature of '{key.name}' is not valid")
     return key

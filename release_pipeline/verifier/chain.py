@@ -74,8 +74,9 @@ def verify_chain(lines: Iterable[str | bytes]) -> list[Event]:
 
 @dataclass(frozen=True)
 class Known:
-    """What must be known of a whole chain before its events can be judged: keys that count no more from a moment on, the events
-    whose moment the officer does not believe, and the latest moment that each event can be of."""
+    """What must be known of a whole chain before its events can be judged: keys that count no more
+    from a moment on, events whose moment the officer does not believe, and the latest moment that
+    each event can be of."""
 
     revoked: Sequence[Revocation] = ()
     doubted: Collection[int] = ()
@@ -88,8 +89,9 @@ MADE = ("reserved", "secret", "drawn", "candidate", "publishing", "published")  
 
 
 class History:
-    """The events of a chain, each signed one verified with the list of keys that was trusted when it happened. `known` is what an
-    earlier round found of revoked keys and wrong clocks; `lost`: what was published with a revoked key."""
+    """The events of a chain, each signed one verified with the list of keys that was trusted when
+    it happened. `known`: revoked keys and wrong clocks, from an earlier round; `lost`: what was
+    published with a revoked key."""
 
     def __init__(self, report: Report, events: list[Event], known: Known | None = None, *, office_alone: bool = False) -> None:
         self.events, self.signed = events, list[tuple[int, Statement]]()
@@ -164,14 +166,14 @@ class History:
             del self._held[policy]
 
     def _follow_delivery(self, event: Event) -> None:
-        """What went to a target is what was published, and what came back was retracted or superseded before."""
+        """Check that what went to a target is what was published, and what came back was retracted or superseded before."""
         name, address = get(event.content, "target", NAME), get(event.content, "address", str)
-        place = (event.release, name, get(event.content, "via", NAME), address)
+        delivery = (event.release, name, get(event.content, "via", NAME), address)
         if get(event.content, "package_hash", HEX) != self._published.get(event.release):
             raise Fault(f"it tells of another package of {event.release} than was published before it")
         if event.kind == "delivering":
-            self._delivering.add(place)
-        elif place not in self._delivering:
+            self._delivering.add(delivery)
+        elif delivery not in self._delivering:
             raise Fault(f"it tells of a delivery to {name} that no event before it began")
         elif event.kind == "recalled":
             self._check_recalled(event)
@@ -191,8 +193,8 @@ class History:
             self._entered |= _list_entered(event)
         if (revocation := self._find_revocation(event)) is not None:
             since = f"{revocation.since:%Y-%m-%d %H:%M} UTC"
-            words = f"it is signed with a key that counts no more from {since} on, and so counts for nothing"
-            self._report("note", f"{EVENTS}: event {event.number} ({event.kind}): {words}")
+            sentence = f"it is signed with a key that counts no more from {since} on, and so counts for nothing"
+            self._report("note", f"{EVENTS}: event {event.number} ({event.kind}): {sentence}")
             if event.kind == "published":
                 self._published[event.release] = get(event.content, "package_hash", HEX)
                 self.lost[event.number] = event.release
@@ -204,16 +206,17 @@ class History:
             self._report.link(self.office)
             self._report.judge_officer(self.chain[-1], f"{EVENTS}: event {event.number} (trusted)")
         elif event.kind == "clock":
-            words = f"the officer does not believe the moment of event {event.content['event']}: it was noted by a wrong clock"
-            self._report("note", f"{EVENTS}: event {event.number} (clock): {words}")
+            sentence = f"the officer does not believe the moment of event {event.content['event']}: it was noted by a wrong clock"
+            self._report("note", f"{EVENTS}: event {event.number} (clock): {sentence}")
         elif event.kind == "revoked":
             revoked = self.revoked[-1]
-            words = f"the key {revoked.key} counts no more from {revoked.since:%Y-%m-%d %H:%M} UTC on: {signed.why}"
-            self._report("note", f"{EVENTS}: event {event.number} (revoked): {words}")
+            sentence = f"the key {revoked.key} counts no more from {revoked.since:%Y-%m-%d %H:%M} UTC on: {signed.why}"
+            self._report("note", f"{EVENTS}: event {event.number} (revoked): {sentence}")
 
     def _find_revocation(self, event: Event) -> Revocation | None:
-        """The revocation that takes an event back: its key signed it after the moment, or after the revocation was noted. Named
-        recovery keys stay named, and no officer takes back how the office came to them."""
+        """The revocation that takes an event back, None without one: its key signed it after the
+        moment, or after the revocation was recorded. Named recovery keys stay named, and no officer
+        takes back how the office came to them."""
         succession: Json = event.content.get("succession")
         signers = {_signer(event.content.get("signed"))}
         if event.kind == "recovery" or not self._known.revoked:
@@ -267,7 +270,7 @@ class History:
         return signed
 
     def _verify_remarks(self, event: Event) -> Statement:
-        """What is signed is the document that the event has, about its release or, of none, about a policy."""
+        """What is signed: the document that the event has, about its release or, without one, about a policy."""
         document = get(event.content, "document", dict)
         remarks = read_remarks(document)
         if remarks.subject != (event.release or remarks.subject) or (not event.release and RELEASE.fullmatch(remarks.subject)):
@@ -282,40 +285,40 @@ class History:
         if (sha256(canonical_json(document)), find_officer(keys)) != (digest, content.get("officer")):
             raise Fault("the hash or the officer of the trusted keys is not what it tells")
         signed = verify_keys(content.get("signed"), keys, digest)
-        handed = content.get("succession") is not None  # for this chain and one place in it: dates begin anew
+        handed = content.get("succession") is not None  # for this chain and one position in it: dates begin again
         if not handed and event.number not in self._known.doubted and signed.at < self._listed:
             raise Fault(f"the list of {signed.at} was put back after that of {self._listed}")
-        if (said := canonical_json(content["signed"]["statement"])) in self._copies:
+        if (text := canonical_json(content["signed"]["statement"])) in self._copies:
             raise Fault("a list that was signed at a moment that is not believed was put back")
         if handed:
             self._check_registry(event)
-            self._tell_stale(event)
+            self._note_stale(event)
         self.office.follow_list(content, keys)
         self.revoked += [Revocation(key, since, event.number, signed.signer, quorum=True) for key, since in self.office.revoked]
         if event.number in self._known.doubted:
-            self._copies.add(said)
+            self._copies.add(text)
         else:
             self._listed = signed.at
         self.lists.append((event.number, digest, keys))
         return signed
 
     def _check_registry(self, event: Event) -> None:
-        """What a succession was signed for is this chain, and not another site's."""
+        """Check that a succession was signed for this chain, and not for another site's."""
         head = get(event.content.get("succession"), "registry", dict)
         number: int = get(head, "event", int)
         if not 0 <= number < event.number or head != {"event": number, "hash": self.events[number - 1].hash if number else ""}:
             raise Fault("it was signed for another registry than this")
 
-    def _tell_stale(self, event: Event) -> None:
-        """A succession that was signed before the list was changed, and accepted after it, brings the older list back.
+    def _note_stale(self, event: Event) -> None:
+        """Note a succession that was signed before the list was changed, and accepted after it: it brings the older list back.
         What was signed since stands."""
         head: int = event.content["succession"]["registry"]["event"]
         changed = {number for number, _, _ in self.lists} | {each.event for each in self.revoked}
         changed |= {number for number, signed in self.signed if signed.kind == RECOVERY}
         if later := sorted(number for number in changed if head < number < event.number):
-            words = "the list of keys, recovery keys or revoked keys were changed after this succession was signed"
-            words += f", and it brought back the list of before: look who is on it (event {', '.join(map(str, later))})"
-            self._report("note", f"{EVENTS}: event {event.number} (trusted): {words}")
+            sentence = "the list of keys, recovery keys or revoked keys were changed after this succession was signed"
+            sentence += f", and it brought back the list of before: look who is on it (event {', '.join(map(str, later))})"
+            self._report("note", f"{EVENTS}: event {event.number} (trusted): {sentence}")
 
     def _verify_revocation(self, event: Event) -> Statement:
         document = get(event.content, "document", dict)
@@ -338,7 +341,7 @@ class History:
         return signed
 
     def _verify_restored(self, event: Event) -> Statement:
-        """What the officer accepted is a backup that was put back here, with the charges that came after it."""
+        """What the officer accepted: a backup that was put back here, with the charges that came after it."""
         document: Mapping[str, Json] = get(event.content, "document", dict)
         number: int = get(document, "event", int)
         named = self.events[number - 1] if 0 < number < event.number else None
@@ -347,12 +350,12 @@ class History:
         wanted = {"kind": "restored", "subject": str(number), "hash": sha256(canonical_json(document))}
         signed = check_statement(event.content.get("signed"), self.office.keys, **wanted)
         self._check_entered(event.number, document)
-        words = "the officer accepted a backup that was put back, and entered the charges that came after it"
-        self._report("note", f"{EVENTS}: event {event.number} (restored): {words}")
+        sentence = "the officer accepted a backup that was put back, and entered the charges that came after it"
+        self._report("note", f"{EVENTS}: event {event.number} (restored): {sentence}")
         return signed
 
     def _check_entered(self, number: int, document: Mapping[str, Json]) -> None:
-        """The charges that follow are those that the officer signed, none missing and none more; then what is lost."""
+        """Check that the charges that follow are those that the officer signed, no fewer and no more; then what is lost."""
         charged: list[Json] = get(document, "charged", list)
         lost: list[Json] = get(document, "lost", list)
         names = [get(entry, "release", str) for entry in charged]
@@ -368,7 +371,7 @@ class History:
             raise Fault("after the charges that the officer signed comes something else than what was signed to be lost")
 
     def _compare_entered(self, entry: Json, charge: Mapping[str, Any]) -> list[str]:
-        """What of a charge is otherwise than signed, in words."""
+        """The parts of a charge that differ from what was signed, in words."""
         digest = get(entry, "policy_hash", HEX)
         pairs = {
             "its policy, and so k": (digest, charge.get("policy_hash")),
@@ -383,12 +386,12 @@ class History:
         return self._of.get((kind, release), [])
 
     def last(self, kind: str, subject: str, *, before: int) -> tuple[int, str]:
-        """The number of the last event before another that has something signed of a kind about a subject, and the hash in it."""
-        found = {at: signed.hash for at, signed in self.find(kind, subject).items() if at < before}
-        return max(found.items(), default=(0, ""))
+        """The number and hash of the last event before another that has something signed of a kind about a subject."""
+        hashes = {at: signed.hash for at, signed in self.find(kind, subject).items() if at < before}
+        return max(hashes.items(), default=(0, ""))
 
     def find_caps(self, digest: str) -> Any:
-        """The caps of that hash, as an event of their approval tells them."""
+        """The caps of that hash, as an event of their approval has them."""
         if digest in self._caps:
             return self._caps[digest]
         for event in self._of.get(("approved", ""), []):
@@ -416,21 +419,21 @@ def _signer(signed: Json) -> str:
 
 
 def _latest_moments(events: Sequence[Event], doubted: Collection[int]) -> dict[int, datetime]:
-    """The latest moment that each event can be of: clocks that were set back do not make it earlier, and one that is not believed
-    counts as what comes after it."""
-    found, last, waiting = dict[int, datetime](), datetime.min.replace(tzinfo=UTC), list[int]()
+    """The latest moment that each event can be of: a clock that was set back does not make it earlier, and a moment that is not
+    believed counts as that of the next event."""
+    moments, last, waiting = dict[int, datetime](), datetime.min.replace(tzinfo=UTC), list[int]()
     for event in events:
         if event.number in doubted:
             waiting.append(event.number)
             continue
         last = max(last, read_moment(event.noted))
-        found.update(dict.fromkeys((*waiting, event.number), last))
+        moments.update(dict.fromkeys((*waiting, event.number), last))
         waiting.clear()
-    return found | dict.fromkeys(waiting, datetime.max.replace(tzinfo=UTC))
+    return moments | dict.fromkeys(waiting, datetime.max.replace(tzinfo=UTC))
 
 
 def read_history(report: Report, events: list[Event]) -> History:
-    """The events, after it is known whose keys count from when to when."""
+    """The events, judged after it is known from when to when each key counts."""
     extra = list(report.revocations.entries.values()) if report.revocations else []
     extra += [Revocation(key, since, sys.maxsize, "", quorum=True) for key, since in report.taken.items()]
     if not extra and not has_office(events):
@@ -452,15 +455,15 @@ HEAD_FORMAT = "release-pipeline/head/1"
 
 def read_head(content: bytes) -> Head:
     """What `head export` writes: the last event of a registry, for somebody outside to keep."""
-    said = read_json(content)
-    if get(said, "format", str) != HEAD_FORMAT or get(said, "event", int) < 1:
+    head = read_json(content)
+    if get(head, "format", str) != HEAD_FORMAT or get(head, "event", int) < 1:
         raise Fault("it is not what `head export` writes")
-    return said["event"], get(said, "hash", str), get(said, "noted", str)
+    return head["event"], get(head, "hash", str), get(head, "noted", str)
 
 
 def find_known(events: list[Event]) -> Known:
-    """The rounds that it takes: what holders of recovery keys revoked counts first; then what officers did whom that leaves,
-    a later one before an earlier."""
+    """What must be known of a chain, in rounds: first what holders of recovery keys revoked, then
+    what the officers did whom that leaves, later ones before earlier ones."""
     quiet = Report(None)
     first = History(quiet, events, office_alone=True)
     moments = _latest_moments(events, first.doubted)

@@ -33,12 +33,12 @@ from release_pipeline.verifier.trees import CARD, DOSSIER, EVENTS, KEYS, KEYS_SI
 def verify_path(
     path: str | os.PathLike[str], officer: str | Collection[str] | None = None, revocations: str = "", officers: str = ""
 ) -> list[Finding]:
-    """Everything that was checked of the package or dossier at `path` (a folder or a zip), and what was found.
+    """The findings of all checks of the package or dossier at `path`, a folder or a zip.
 
-    `officer` is the fingerprint that the officer must have; several, if the office changed hands. `WrongUsage` unless there is
-    something to be checked at all. `revocations`: a file or address of the publisher's list of revoked keys; `officers`: likewise
-    of an officers.json that tells more than the package knows.
-    """
+    `officer` is the fingerprint that the officer must have; several, if the office changed hands.
+    `WrongUsage` unless there is something to be checked at all. `revocations`: a file or address of
+    the publisher's list of revoked keys; `officers`: likewise of an officers.json that tells more
+    than the package knows."""
     return examine(path, officer, revocations, officers).findings
 
 
@@ -50,8 +50,8 @@ def examine(
     witnessed: Head | None = None,
     beside: str | os.PathLike[str] = "",
 ) -> Verification:
-    """Likewise, with what it is that was checked. `witnessed`: an event that a dossier must have, as somebody outside kept it.
-    `beside`: another package or dossier, which must be of the same chain of events if it is of the same site."""
+    """Likewise, with what was checked. `witnessed`: an event that a dossier must have, as somebody outside kept it. `beside`:
+    another package or dossier, which must be of the same chain of events if it is of the same site."""
     report, kind, package = _examine(path, officer, revocations, officers, witnessed)
     if beside:
         with report.about(str(beside)):
@@ -68,7 +68,7 @@ def _examine(
     officers: str,
     witnessed: Head | None,
 ) -> tuple[Report, str, Package]:
-    """What was found of one package or dossier, which of the two it is, and what it says of itself."""
+    """The report of one package or dossier, which of the two it is, and what it says of itself."""
     report, kind, package = Report(officer), "", Package()
     if officers:
         _take_officers(report, officers)
@@ -91,66 +91,67 @@ def _examine(
     return report, kind, package
 
 
-def _compare_chains(report: Report, name: str, one: Package, other: Package, findings: Iterable[Finding]) -> None:
-    """Whether two packages or dossiers of one site are of one chain of events. A copied site goes on under its own cap, and each
-    chain holds by itself; they differ from the first event on that only one of them has."""
+def _compare_chains(report: Report, name: str, first: Package, second: Package, findings: Iterable[Finding]) -> None:
+    """Check that two packages or dossiers of one site are of one chain of events. Each copy of a
+    site goes on under a whole cap, and each chain holds by itself; they differ from the first event
+    on that only one of them has."""
     failed = sum(finding.level == "FAIL" and ": RETRACTED: " not in finding.words for finding in findings)
-    if failed or not one.site or not other.site:
+    if failed or not first.site or not second.site:
         raise Fault(f"{failed} checks of it failed, so the two cannot be compared: verify it by itself")
-    if one.site != other.site:
+    if first.site != second.site:
         report("note", f"{name}: it comes from another site, whose registry begins otherwise: there is nothing to compare")
         return
-    common = sorted(one.events.keys() & other.events.keys())
+    common = sorted(first.events.keys() & second.events.keys())
     if not common:
-        words = f"this one names event {one.head[0]} of the same registry, and that one event {other.head[0]}"
-        report("note", f"{name}: {words}: only a dossier of the later one shows whether one chain has both")
+        sentence = f"this one names event {first.head[0]} of the same registry, and that one event {second.head[0]}"
+        report("note", f"{name}: {sentence}: only a dossier of the later one shows whether one chain has both")
         return
-    apart = [number for number in common if one.events[number] != other.events[number]]
+    apart = [number for number in common if first.events[number] != second.events[number]]
     if not apart:
         report("ok", f"{name}: event {common[-1]} is the same in both: they come from one chain of events")
-    elif other.release in one.lost or one.release in other.lost:
-        lost, by = (other, one) if other.release in one.lost else (one, other)
+    elif second.release in first.lost or first.release in second.lost:
+        lost, by = (second, first) if second.release in first.lost else (first, second)
         if wrong := compare_lost(by.lost[lost.release], lost.charge):
-            words = f"the site was restored from a backup, and {lost.release} is charged there otherwise than here published"
-            raise Fault(f"event {apart[0]} differs; {words}: {', '.join(wrong)}: the same budget was spent twice")
-        words = f"event {apart[0]} differs, for the site was restored from a backup in between"
-        report("note", f"{name}: {words}; what the earlier release was charged is in the chain of the later one")
+            sentence = f"the site was restored from a backup, and {lost.release} is charged there otherwise than here published"
+            raise Fault(f"event {apart[0]} differs; {sentence}: {', '.join(wrong)}: the same budget was spent twice")
+        sentence = f"event {apart[0]} differs, for the site was restored from a backup in between"
+        report("note", f"{name}: {sentence}; what the earlier release was charged is in the chain of the later one")
     else:
-        words = "these two come from two copies of one site that both went on: the same budget was spent twice"
+        sentence = "these two come from two copies of one site that both went on: the same budget was spent twice"
         restored = "unless the site was restored from a backup in between, which a dossier of the later one shows"
-        raise Fault(f"event {apart[0]} of the same registry has one hash here and another there: {words}, {restored}")
+        raise Fault(f"event {apart[0]} of the same registry has one hash here and another there: {sentence}, {restored}")
 
 
-def _take_revocations(report: Report, place: str) -> None:
-    """Read the list of revoked keys, and judge everything by it from now on; where it cannot be had, that is a failure."""
-    with report.about(f"{place}"):
-        known = read_revocations(fetch(place))
+def _take_revocations(report: Report, address: str) -> None:
+    """Read the list of revoked keys, and judge everything by it from now on; it is a failure if that cannot be read."""
+    with report.about(f"{address}"):
+        known = read_revocations(fetch(address))
         report.link(known.office)
-        report.judge_officer(known.office.chain[-1], place)
+        report.judge_officer(known.office.chain[-1], address)
         report.revocations, report.lines["list of revoked keys"] = known, tuple(known.office.chain)
-        words = f"list {known.number} of revoked keys, signed by the officer at {known.at}; {len(known.entries)} keys"
-        report("ok", f"{place}: {words}. Whether a newer one is out, the publisher knows")
+        sentence = f"list {known.number} of revoked keys, signed by the officer at {known.at}; {len(known.entries)} keys"
+        report("ok", f"{address}: {sentence}. Whether a newer one is out, the publisher knows")
 
 
-def _take_officers(report: Report, place: str) -> None:
-    """Read how the officers followed each other from another place than the package, and judge everything by it."""
-    with report.about(f"{place}"):
-        office = read_officers(read_json(fetch(place)))
+def _take_officers(report: Report, address: str) -> None:
+    """Read from elsewhere than the package how the officers followed each other, and judge everything by it."""
+    with report.about(f"{address}"):
+        office = read_officers(read_json(fetch(address)))
         report.lines[OFFICERS] = tuple(office.chain)
         if report.given and not report.given & set(office.chain):
             raise Fault("none of its officers is one that was given: it is another publisher's")
         report.link(office)
-        report("ok", f"{place}: {describe_succession(office)}")
+        report("ok", f"{address}: {describe_succession(office)}")
 
 
 def verify_events(lines: Iterable[str | bytes], officer: str | Collection[str] | None = None) -> list[Finding]:
-    """What was checked of a chain of events on its own, a line each as in a dossier's events.jsonl, and what was found."""
+    """The findings about a chain of events by itself, a line each as in a dossier's events.jsonl."""
     report = Report(officer)
     with report.about(EVENTS):
         history = read_history(report, verify_chain(lines))
         if not any(finding.level == "FAIL" for finding in report.findings):
-            words = f"{len(history.events)} events, each with the hash of the one before it"
-            report("ok", f"{EVENTS}: {words}; {len(history.signed)} signed statements, each by a key that was trusted then")
+            sentence = f"{len(history.events)} events, each with the hash of the one before it"
+            report("ok", f"{EVENTS}: {sentence}; {len(history.signed)} signed statements, each by a key that was trusted then")
         note_history(report, history)
         for event in history.events:
             if event.kind == "published":
@@ -159,15 +160,15 @@ def verify_events(lines: Iterable[str | bytes], officer: str | Collection[str] |
     return report.findings
 
 
-def _told_looks(history: History, release: str, candidate: str) -> int:
-    """How many looks the public facts of a candidate have."""
-    found = [event for event in history.of("candidate", release) if event.content.get("candidate_hash") == candidate]
-    told = find_member(get(found[-1].content, "facts", dict), "looks") if found else 0
-    return told if isinstance(told, int) else 0
+def _read_looks(history: History, release: str, candidate: str) -> int:
+    """The number of looks in the public facts of a candidate."""
+    events = [event for event in history.of("candidate", release) if event.content.get("candidate_hash") == candidate]
+    looks = find_member(get(events[-1].content, "facts", dict), "looks") if events else 0
+    return looks if isinstance(looks, int) else 0
 
 
 def _check_published(report: Report, history: History, event: Event) -> None:
-    """What a dossier shows of a release, from the events alone."""
+    """Check of a release what a dossier shows, from the events only."""
     intents = [intent for intent in history.of("publishing", event.release) if intent.number < event.number]
     if not intents:
         raise Fault(f"it was published in event {event.number} without an intent")
@@ -180,7 +181,7 @@ def _check_published(report: Report, history: History, event: Event) -> None:
     candidate = get(intents[-1].content, "candidate_hash", HEX)
     check_approvals(report, history, package, candidate, policy)
     check_moment(report, history, package, policy)
-    check_looks(history, event.release, _told_looks(history, event.release, candidate), "the candidate")
+    check_looks(history, event.release, _read_looks(history, event.release, candidate), "the candidate")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -203,15 +204,15 @@ def main(arguments: list[str] | None = None) -> int:
     wanted = parser.parse_args(arguments)
     try:
         witnessed = None if wanted.since is None else _load_head(Path(wanted.since))
-        found = examine(wanted.path, wanted.officer, wanted.revocations, wanted.officers, witnessed, wanted.beside)
+        verification = examine(wanted.path, wanted.officer, wanted.revocations, wanted.officers, witnessed, wanted.beside)
     except WrongUsage as error:
         lines, code, where = [printable(error.what)], 2, sys.stderr
         if wanted.json:
             print(json.dumps(_report_usage(lines[0]), indent=2), flush=True)
     else:
-        lines, code, where = [*map(str, found.findings), found.verdict], int(found.failed > 0), sys.stdout
+        lines, code, where = [*map(str, verification.findings), verification.verdict], int(verification.failed > 0), sys.stdout
         if wanted.json:
-            lines = [json.dumps(found.to_json(), indent=2)]
+            lines = [json.dumps(verification.to_json(), indent=2)]
     coding = where.encoding or "ascii"
     try:
         print("\n".join(lines).encode(coding, "backslashreplace").decode(coding), file=where, flush=True)

@@ -42,8 +42,8 @@ def check_dossier(report: Report, tree: Tree, witnessed: Head | None) -> Package
         package.lost = {name: _find_charge(history, name) for name in lost}
         note_history(report, history)
         if not any(finding.level == "FAIL" for finding in report.findings[before:]):
-            words = f"{len(history.signed)} signed statements, each by a key that was trusted then, with the role for it"
-            report("ok", f"{EVENTS}: {words}")
+            sentence = f"{len(history.signed)} signed statements, each by a key that was trusted then, with the role for it"
+            report("ok", f"{EVENTS}: {sentence}")
         _check_head(report, history.events, package)
     if history is not None:
         with report.about(EVENTS):
@@ -104,7 +104,7 @@ def _check_head(report: Report, events: list[Event], package: Package) -> None:
 
 
 def note_history(report: Report, history: History) -> None:
-    """Notes on the moments of events, but of those that an officer has declared wrong."""
+    """Note wrong moments of events, except those that an officer has declared wrong."""
     believed = [event for event in history.events if event.number not in history.doubted]
     report.note_moments((f"{EVENTS}: event {event.number}", event.noted) for event in believed)
 
@@ -116,13 +116,13 @@ def _list_lost(event: Event) -> list[str]:
 
 
 def _find_charge(history: History, release: str) -> Mapping[str, Any]:
-    """What was charged for a release; nothing where no event tells it."""
+    """What was charged for a release; empty where no event has it."""
     return next((event.content for event in history.of("reserved", release)), dict[str, Any]())
 
 
 def compare_lost(noted: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """What a package or dossier of a lost release says otherwise than the chain that went on after the restore. A card has no
-    loss: it follows from policy and records."""
+    """The parts in which a package or dossier of a lost release differs from the chain that went on
+    after the restore, in words. A card has no loss: it follows from policy and records."""
     rows, records = get(other, "rows", int), get(noted, "records", int)
     pairs = {
         "its policy": get(noted, "policy_hash", HEX) == other["policy_hash"],
@@ -133,7 +133,7 @@ def compare_lost(noted: Mapping[str, Any], other: Mapping[str, Any]) -> list[str
 
 
 def _check_witnessed(report: Report, events: Sequence[Event], witnessed: Head | None) -> None:
-    """That the chain has the event that somebody outside was told of."""
+    """Check that the chain has the event that somebody outside kept."""
     if witnessed is None:
         return
     number, digest, _ = witnessed
@@ -146,26 +146,28 @@ def _check_witnessed(report: Report, events: Sequence[Event], witnessed: Head | 
 
 
 def _check_newest_list(report: Report, history: History) -> None:
-    """An older list of revoked keys that was put back is found out where the events tell of a newer one."""
+    """Check that the events have no newer list of revoked keys than the one that was given."""
     last = history.of("revoked", "")[-1:]
     newest = get(get(last[0].content, "document", dict), "number", int) if last else 0
     if report.revocations is not None and report.revocations.number < newest:
-        words = f"list {report.revocations.number} of revoked keys is older than list {newest}, which event {last[0].number} has"
-        raise Fault(f"{words}: get the newest")
+        sentence = (
+            f"list {report.revocations.number} of revoked keys is older than list {newest}, which event {last[0].number} has"
+        )
+        raise Fault(f"{sentence}: get the newest")
 
 
 def _check_nothing_after_the_office(report: Report, history: History) -> None:
-    """Where the events end with an officer who is known to have left since, nothing in them is dated later: with the key one
-    could go on with the chain as it was before."""
+    """Check that nothing is dated after the last officer of the events left, if it is known that they left: with their key
+    somebody could go on with the chain as it was before."""
     left = report.left.get(history.chain[-1]) if history.chain else None
     for number, signed in history.signed:
         if left is not None and number not in history.doubted and read_moment(signed.at) > left:
-            words = f"event {number} was signed at {signed.at}, and the last officer whom the events know left"
-            raise Fault(f"{words} at {left:%Y-%m-%d %H:%M:%S} UTC: it does not count")
+            sentence = f"event {number} was signed at {signed.at}, and the last officer whom the events know left"
+            raise Fault(f"{sentence} at {left:%Y-%m-%d %H:%M:%S} UTC: it does not count")
 
 
 def _check_lists_of_keys(history: History, tree: Tree, package: Package) -> None:
-    """The package's list was trusted at its head, or became so before it was noted as published; the dossier's was once."""
+    """Check that the package's list was trusted at its head, or before it was recorded as published, and the dossier's once."""
     published = max(history.find("package", package.release, package.hash), default=0)
     hashes = [(number, digest) for number, digest, _ in history.lists]
     then = [digest for number, digest in hashes if number <= package.head[0]][-1:]
@@ -183,16 +185,16 @@ def _read_caps(tree: Tree, digest: str) -> Any:
     return tree.json(POPULATIONS)
 
 
-def check_looks(history: History, release: str, told: int, by: str) -> None:
-    """That as many looks at the data are told of as the events have before the charge."""
+def check_looks(history: History, release: str, stated: int, by: str) -> None:
+    """Check that the stated number of looks at the data is what the events have before the charge."""
     charges = history.of("reserved", release)
-    found = sum(
+    counted = sum(
         charge.number > look.number and _concerns(look, charge) and not _became_charge(history, look, charge.number)
         for charge in charges[:1]
         for look in history.looked
     )
-    if told != found:
-        raise Fault(f"{by} tells of {name_looks(told)} at the data before its charge, and the events of {found}")
+    if stated != counted:
+        raise Fault(f"{by} tells of {name_looks(stated)} at the data before its charge, and the events of {counted}")
 
 
 def _became_charge(history: History, look: Event, last: int) -> bool:
@@ -203,8 +205,9 @@ def _became_charge(history: History, look: Event, last: int) -> bool:
 
 
 def _concerns(look: Event, charge: Event) -> bool:
-    """Whether a look concerns what was charged after it: at the same source, at records of its population or of one that it was
-    before, or under a policy of its name. Of a file that was called public: whether it was the source."""
+    """Whether a look concerns what was charged after it: at the same source, at records of its
+    population or of one before it, or under a policy of its name. Of a file that was called public:
+    whether it was the source."""
     is_same = bool(_texts(look, "origins") & _texts(charge, "origins"))
     if look.kind == "public":
         return is_same
@@ -215,13 +218,13 @@ def _concerns(look: Event, charge: Event) -> bool:
 
 def _texts(event: Event, name: str) -> set[str]:
     """The texts of a list that an event may have."""
-    found: Json = event.content.get(name, [])
-    return {text for text in found if isinstance(text, str)} if isinstance(found, list) else set[str]()
+    texts: Json = event.content.get(name, [])
+    return {text for text in texts if isinstance(text, str)} if isinstance(texts, list) else set[str]()
 
 
 def check_charge(report: Report, history: History, package: Package, find_caps: Callable[[str], Any]) -> Any:
-    """The policy that the release was charged under, after its approval, that of the caps, and the cap itself were looked at.
-    `find_caps` gives the caps of a hash."""
+    """The policy that the release was charged under; checks its approval, that of the caps, and the
+    cap. `find_caps` returns the caps of a hash."""
     charges = history.of("reserved", package.release)
     if len(charges) != 1 or charges[0].number > package.head[0]:
         raise Fault(f"it was charged {len(charges)} times, or only after it was published, in place of once before")
@@ -240,8 +243,8 @@ def check_charge(report: Report, history: History, package: Package, find_caps: 
         approved, hash = history.last("populations", "populations", before=number)
         if not approved:
             raise Fault(f"the officer did not approve any caps before the charge (event {number})")
-        found = find_caps(hash)
-        declared, caps = get(found, population, dict), found
+        approved_caps = find_caps(hash)
+        declared, caps = get(approved_caps, population, dict), approved_caps
         if not _is_declared(declared.get("cap"), content):
             raise Fault("the cap that the charge notes is not the one that the officer approved last before it")
         report("ok", f"{POPULATIONS}: approved in event {approved}, before the charge; the cap that this notes is declared in it")
@@ -262,8 +265,8 @@ def _is_declared(cap: Json, charge: Mapping[str, Any]) -> bool:
 
 
 def _check_cap(report: Report, history: History, charge: Event, population: str, caps: Mapping[str, Any]) -> None:
-    """The sum, in integers, of what the population was charged up to here, and those that `caps` says its people were in before,
-    beside what is noted of it."""
+    """Check that what was charged to the population up to here, and to those that `caps` says its
+    people were in before, adds up in integers to what the charge notes."""
     charged, unit = charge.content, get(charge.content, "unit", str)
     most, spent = _amount(charged.get("cap")), _amount(charged.get("spent"))
     loss = re.fullmatch(r"(releases)|(?:epsilon, (?=DP|iDP)|rho, (?=zCDP))(DP|iDP|zCDP), (centroid|column|table)", unit)
@@ -281,9 +284,9 @@ def _check_cap(report: Report, history: History, charge: Event, population: str,
     costs = [NANO if loss[1] else get(get(event.content, "loss", dict), name, int) for event in mine]
     if min(costs) < 0 or sum(costs) != spent or spent > most:
         raise Fault(f"the charges up to event {charge.number} do not add up to what it notes as spent, or go over the cap")
-    words = f"{charged['spent']} of {charged['cap']} ({unit})"
+    sentence = f"{charged['spent']} of {charged['cap']} ({unit})"
     whom = ", ".join([population, *sorted(counted - {population})])
-    report("ok", f"{EVENTS}: {len(mine)} charges to {whom} add up to {words} with that of event {charge.number}")
+    report("ok", f"{EVENTS}: {len(mine)} charges to {whom} add up to {sentence} with that of event {charge.number}")
     _note_people(report, charge, events, counted)
 
 
@@ -302,12 +305,12 @@ def _list_carried(charge: Event) -> list[str]:
 
 
 def _note_people(report: Report, charge: Event, charges: Iterable[Event], counted: Collection[str]) -> None:
-    """A note on a revision that was charged to other people than the ones before it."""
+    """Note a revision that was charged to other people than the revisions before it."""
     for event in charges:
         is_earlier = event.release.rpartition("/r")[0] == charge.release.rpartition("/r")[0]
         if is_earlier and _find_population(event) not in counted:
-            words = f"was charged to {_find_population(event)}, which does not count with event {charge.number}"
-            report("note", f"{EVENTS}: {event.release} {words}: a correction in other people's name")
+            sentence = f"was charged to {_find_population(event)}, which does not count with event {charge.number}"
+            report("note", f"{EVENTS}: {event.release} {sentence}: a correction in other people's name")
 
 
 def _list_counted(caps: Mapping[str, Any], name: str) -> frozenset[str]:
@@ -336,9 +339,9 @@ def _list_before(population: Mapping[str, Json]) -> list[str]:
     return [str(name) for name in named]
 
 
-def _amount(words: Any) -> int:
+def _amount(decimal: Any) -> int:
     """Nano-epsilon of a decimal."""
-    match = re.fullmatch(r"([0-9]{1,18})(?:\.([0-9]{1,9}))?", words if isinstance(words, str) else "")
+    match = re.fullmatch(r"([0-9]{1,18})(?:\.([0-9]{1,9}))?", decimal if isinstance(decimal, str) else "")
     if match is None:
         raise Fault("a cap or what is spent of it is not a decimal number")
     return int(match[1]) * NANO + int((match[2] or "").ljust(9, "0"))
@@ -362,8 +365,8 @@ def check_approvals(report: Report, history: History, package: Package, candidat
     judged = [signed for at, signed in history.find("approve", release, candidate).items() if frozen.number < at <= head]
     for signed in judged if frozen.number not in history.doubted else ():
         if read_moment(frozen.noted) - read_moment(signed.at) > VOTE_SLACK:
-            words = f"the vote of {signed.name} is dated {signed.at}, before there was a candidate to vote on"
-            raise Fault(f"{words} (event {frozen.number}, {frozen.noted}): it is dated back, or a clock was wrong")
+            sentence = f"the vote of {signed.name} is dated {signed.at}, before there was a candidate to vote on"
+            raise Fault(f"{sentence} (event {frozen.number}, {frozen.noted}): it is dated back, or a clock was wrong")
     if any(signed.name == policy["steward"] for signed in judged):
         raise Fault(f"'{policy['steward']}' is the steward of the policy and approved the candidate")
     named = {key.name for key in trusted.values() if key.role == "reviewer"}
@@ -376,12 +379,12 @@ def check_approvals(report: Report, history: History, package: Package, candidat
     people = {signed.signer: signed.name for signed in judged if signed.signer in reviewers}
     if len(people) < max(needed, 1):
         raise Fault(f"{len(people)} reviewers approved it before it was published, and the policy asks for {needed}")
-    words = f"approved by {', '.join(people.values())}, none of them the steward; the policy asks for {needed}"
-    report("ok", f"{EVENTS}: candidate {candidate[:12]} was {words}")
+    sentence = f"approved by {', '.join(people.values())}, none of them the steward; the policy asks for {needed}"
+    report("ok", f"{EVENTS}: candidate {candidate[:12]} was {sentence}")
 
 
 def _check_review(report: Report, history: History, document: Any, release: str) -> None:
-    """That what the dossier tells of its review is what the chain has, all of it; the signatures were looked at there."""
+    """Check that the dossier's review is all that the chain has of it; the signatures were checked there."""
     if (get(document, "format", str), get(document, "release", str)) != (REVIEW_FORMAT, release):
         raise Fault(f"its format is not {REVIEW_FORMAT}, or it is of another release")
     wanted: list[Json] = []
@@ -397,7 +400,7 @@ def _check_review(report: Report, history: History, document: Any, release: str)
 
 
 def check_moment(report: Report, history: History, package: Package, policy: Any) -> None:
-    """That it was published neither before its embargo ended, by the clock of the site, nor after it was given up."""
+    """Check that it was published neither before its embargo ended, by the clock of the site, nor after it was given up."""
     published = [event for event in history.of("published", package.release) if event.number > package.head[0]]
     if policy is None or not published:
         return
@@ -419,7 +422,7 @@ def check_moment(report: Report, history: History, package: Package, policy: Any
 
 
 def check_not_lost(report: Report, history: History, release: str) -> None:
-    """A release that was published with a revoked key is none; once it is retracted, that is told and no more."""
+    """Refuse a release that was published with a revoked key, unless it was retracted, which the tombstone reports."""
     lost = [number for number, name in history.lost.items() if name == release]
     if lost and not history.find("retract", release):
         raise Fault(f"it was published in event {lost[0]} with a revoked key: retract it, and tell who has it")
@@ -445,7 +448,7 @@ def _check_publication(report: Report, history: History, package: Package) -> No
 
 
 def _check_policy_files(report: Report, history: History, tree: Tree) -> set[str]:
-    """The files of policies, each with the text that an event tells; all that any event tells are there."""
+    """Check the files of policies: each has the text that an event has, and none is missing. Returns their names."""
     wanted = {f"policies/{known['policy']}.{digest[:12]}.json": digest for digest, (_, known) in history.policies.items()}
     there = {name for name in tree.sizes if name.startswith("policies/") and name.endswith(".json")}
     for name in sorted(there | set(wanted)):

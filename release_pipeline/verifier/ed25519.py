@@ -1,4 +1,4 @@
-"""Ed25519 after RFC 8032: verification alone, where nothing is secret, so nothing need take constant time."""
+"""Ed25519 after RFC 8032: only verification, where nothing is secret, so nothing need take constant time."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ BASE = _decode((4 * pow(5, -1, P) % P).to_bytes(32, "little")) or ZERO
 
 
 def read_point(public: bytes) -> Point | None:
-    """The point of a public key; None if there is none, in this encoding, or if it is of small order, which signs any message."""
+    """The point of a public key; None if there is none, in this encoding, or if it is of small
+    order, which signs any message."""
     a = _decode(public) if len(public) == 32 else None
     if a is None:
         return None
@@ -74,5 +75,5 @@ def verify_signature(public: bytes, message: bytes, signature: bytes) -> bool:
 
 @lru_cache(maxsize=1024)
 def is_valid_signature(public: bytes, message: bytes, signature: bytes) -> bool:
-    """Likewise, once for what is looked at again: who was trusted when is found in several rounds."""
+    """`verify_signature`, remembered: several rounds find out who was trusted when, and check the same signatures."""
     return verify_signature(public, message, signature)

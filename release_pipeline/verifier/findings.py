@@ -9,7 +9,8 @@ from typing import Annotated, TypedDict
 
 @dataclass(frozen=True)
 class Finding:
-    """One line: level is "ok", "FAIL" or "note"; words are printable and say it all, what was looked at first, up to a colon."""
+    """One line: level is "ok", "FAIL" or "note"; words are printable and say it all, what was
+    looked at first, up to a colon."""
 
     level: str
     words: str

@@ -14,8 +14,9 @@ from release_pipeline.verifier.succession import Revocation
 
 @dataclass(frozen=True)
 class Office:
-    """Who held the office, as the events of a chain prove it. `lists`: the number of the event of each list of keys that stands,
-    with the keys; `links`: the numbers of the events by which the officers followed each other; `faults`: what does not hold."""
+    """Who held the office, as the events of a chain prove it. `lists`: the number of the event of
+    each list of keys that stands, with the keys; `links`: the numbers of the events by which the
+    officers followed each other; `faults`: what does not hold."""
 
     chain: tuple[str, ...]
     lists: tuple[tuple[int, Mapping[str, Key]], ...]
@@ -41,7 +42,7 @@ class Office:
 
 
 def read_office(events: list[Event], *, revoked: Sequence[Revocation] = ()) -> Office:
-    """Likewise; `revoked`: as if the holders of recovery keys had revoked these too."""
+    """The office by the events of a chain; `revoked`: as if the holders of recovery keys had revoked these too."""
     known, report = find_known(events), Report(None)
     known = Known([*revoked, *known.revoked], known.doubted, known.moments)
     history = History(report, events, known, office_alone=True)

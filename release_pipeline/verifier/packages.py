@@ -14,7 +14,7 @@ from release_pipeline.verifier.trees import CARD, KEYS, KEYS_SIG, OFFICERS, PACK
 
 
 def check_keys(report: Report, tree: Tree) -> dict[str, Key]:
-    """The list of trusted keys, and whether its officer signed it and is the one that was given."""
+    """The list of trusted keys; checks that its officer signed it and is the one that was given."""
     keys, at = dict[str, Key](), tree.prefix + KEYS
     with report.about(at):
         keys = read_keys(tree.json(KEYS))
@@ -29,13 +29,14 @@ def check_keys(report: Report, tree: Tree) -> dict[str, Key]:
         report("ok", f"{tree.prefix}{KEYS_SIG}: the list of {len(keys)} trusted keys is signed by its officer {signed.name}")
         _check_counts(report, tree.prefix + KEYS_SIG, signed, keys)
         report.dated.append((tree.prefix + KEYS_SIG, signed.at))
-        _tell_what_dates_prove(report, at, find_officer(keys))
+        _note_what_dates_prove(report, at, find_officer(keys))
     return keys
 
 
 def _check_officers(report: Report, tree: Tree, keys: Mapping[str, Key]) -> None:
-    """How the officers followed each other, where a file tells it: where there was one officer only, none does. It must lead to
-    the officer of these keys: an earlier one could put the way to a later one beside what they made since."""
+    """Check how the officers followed each other, if there is a file of that. It must lead to the
+    officer of these keys: an earlier officer could add the way to a later one to something that
+    they made since."""
     if OFFICERS not in tree.sizes:
         return
     with report.about(tree.prefix + OFFICERS):
@@ -51,7 +52,7 @@ def describe_succession(office: Succession) -> str:
 
 
 def _check_same_office(report: Report, tree: Tree, officer: str) -> None:
-    """What was named beside the package, and the package, must be of one line of officers: an officer may have signed for two."""
+    """Check that the package and files named with it are of one line of officers: an officer may have signed for two."""
     mine = tuple(read_officers(tree.json(OFFICERS)).chain) if report.lines and OFFICERS in tree.sizes else (officer,)
     for name, known in report.lines.items():
         if officer in known and mine in (known[: len(mine)], (officer,)):
@@ -62,8 +63,9 @@ def _check_same_office(report: Report, tree: Tree, officer: str) -> None:
 
 
 def _check_counts(report: Report, where: str, signed: Statement, keys: Mapping[str, Key]) -> None:
-    """What a revoked key signed stands only where the list names it: the moment in it is the word of who had the key. In a
-    package the signature must be of the office's time too; in a dossier the place of the event decides."""
+    """Check that the key of a signature was not revoked, or that the list names the signature: the
+    moment in it is only the word of whoever had the key. In a package it must also be of the
+    officer's time; in a dossier the order of events decides."""
     revoked = report.revocations.entries.get(signed.signer) if report.revocations else None
     since = f"{revoked.since:%Y-%m-%d %H:%M} UTC" if revoked else ""
     if revoked and (signed.kind, signed.subject, signed.hash) in (revoked.stands or ()):
@@ -71,109 +73,114 @@ def _check_counts(report: Report, where: str, signed: Statement, keys: Mapping[s
     elif revoked and read_moment(signed.at) >= revoked.since:
         raise Fault(f"it was signed at {signed.at} with the key of {signed.name}, which was revoked from {since} on")
     elif revoked:
-        words = f"it says that it was signed at {signed.at}, before the key of {signed.name} was revoked from {since} on"
-        raise Fault(f"{words}, and the list does not name it among what stands: it is dated back, or was never published")
+        sentence = f"it says that it was signed at {signed.at}, before the key of {signed.name} was revoked from {since} on"
+        raise Fault(f"{sentence}, and the list does not name it among what stands: it is dated back, or was never published")
     elif not where.startswith(PACKAGE):
         _check_not_taken(report, signed)
         _check_in_office(report, signed, find_officer(keys))
 
 
 def _check_not_taken(report: Report, signed: Statement) -> None:
-    """A key that holders of recovery keys took back in a succession signs nothing from then on; nor before, for all that a
-    stranger can tell: a thief dates as they like. Only a list tells what stands."""
+    """Refuse a key that holders of recovery keys revoked in a succession. A stranger cannot know
+    what it signed before: a thief puts any date. Only the list of revoked keys says what stands."""
     taken = report.taken.get(signed.signer)
     if taken is None:
         return
     since = f"{taken:%Y-%m-%d %H:%M} UTC"
     if read_moment(signed.at) >= taken:
-        words = f"it was signed at {signed.at} with the key of {signed.name}, which recovery keys revoked from {since} on"
-        raise Fault(f"{words}: it does not count")
-    words = (
+        sentence = f"it was signed at {signed.at} with the key of {signed.name}, which recovery keys revoked from {since} on"
+        raise Fault(f"{sentence}: it does not count")
+    sentence = (
         f"recovery keys revoked the key of {signed.name} from {since} on, and whoever has it can date this back to {signed.at}"
     )
     if report.revocations is None:
-        raise Fault(f"{words}: name the publisher's list of revoked keys with --revocations, which tells what stands")
-    raise Fault(f"{words}: the list of revoked keys does not name that key: get the newest")
+        raise Fault(f"{sentence}: name the publisher's list of revoked keys with --revocations, which tells what stands")
+    raise Fault(f"{sentence}: the list of revoked keys does not name that key: get the newest")
 
 
 def _check_in_office(report: Report, signed: Statement, officer: str) -> None:
-    """What was signed under the list of an officer who left was signed before; where there is a list of revoked keys, it must
-    name what stands of that officer."""
+    """Check that what was signed under the list of an officer who left was signed before; if a list
+    of revoked keys was given, it must name what stands of that officer."""
     left = report.left.get(officer)
     if left is None:
         return
     since = f"{left:%Y-%m-%d %H:%M:%S} UTC"
     if read_moment(signed.at) > left:
-        words = f"it was signed at {signed.at}, and the officer of its {KEYS} left at {since}"
-        raise Fault(f"{words}: it does not count (if a clock was wrong then, --revocations tells what stands)")
+        sentence = f"it was signed at {signed.at}, and the officer of its {KEYS} left at {since}"
+        raise Fault(f"{sentence}: it does not count (if a clock was wrong then, --revocations tells what stands)")
     if report.revocations is not None and signed.signer == officer:
-        words = (
+        sentence = (
             f"list {report.revocations.number} of revoked keys does not tell what stands of {signed.name}, who left at {since}"
         )
         raise Fault(
-            f"{words}, and whose key can date this back: get the newest; if none does, the publisher must revoke that key"
+            f"{sentence}, and whose key can date this back: get the newest; if none does, the publisher must revoke that key"
         )
 
 
-def _tell_what_dates_prove(report: Report, where: str, officer: str) -> None:
-    """Where only dates say that a former officer's key signed in time, a person must know that."""
+def _note_what_dates_prove(report: Report, where: str, officer: str) -> None:
+    """Note where only dates say that a former officer's key signed in time."""
     revoked = report.revocations is not None and officer in report.revocations.entries
     if officer in report.left and not revoked and not where.startswith(PACKAGE):
         left = f"its officer left at {report.left[officer]:%Y-%m-%d %H:%M:%S} UTC"
-        words = "that it was signed before is the word of who had the key then: the list of revoked keys knows (--revocations)"
-        report("note", f"{where}: {left}; {words}")
+        sentence = "that it was signed before is the word of who had the key then: the list of revoked keys knows (--revocations)"
+        report("note", f"{where}: {left}; {sentence}")
 
 
 def check_package(report: Report, tree: Tree, *, data_may_be_away: bool) -> Package:
-    keys, found, at = check_keys(report, tree), Package(), tree.prefix
+    keys, package, at = check_keys(report, tree), Package(), tree.prefix
     with report.about(at + CARD):
         card = tree.json(CARD)
-        found.release, head = get(card, "release", RELEASE), get(card, "registry_head", dict)
-        found.head, found.site = (get(head, "event", int), get(head, "hash", HEX)), get(head, "first", HEX)
-        found.events = dict([found.head])
-        report("ok", f"{at}{CARD}: release {found.release}; the registry stood at event {found.head[0]}, hash {found.head[1]}")
-        found.charge = {
+        package.release, head = get(card, "release", RELEASE), get(card, "registry_head", dict)
+        package.head, package.site = (get(head, "event", int), get(head, "hash", HEX)), get(head, "first", HEX)
+        package.events = dict([package.head])
+        report(
+            "ok", f"{at}{CARD}: release {package.release}; the registry stood at event {package.head[0]}, hash {package.head[1]}"
+        )
+        package.charge = {
             "policy_hash": find_member(find_member(card, "hashes"), "policy"),
             "rows": find_member(find_member(card, "rows"), "in"),
         }
         if find_member(card, "looks") is not None:
-            found.looks = get(get(card, "looks", dict), "count", int)
-            words = f"parameters may have been chosen with knowledge of the data, by {name_looks(found.looks)}"
-            words += ", which no epsilon accounts for"
-            report("note", f"{at}{CARD}: {words}")
+            package.looks = get(get(card, "looks", dict), "count", int)
+            sentence = f"parameters may have been chosen with knowledge of the data, by {name_looks(package.looks)}"
+            sentence += ", which no epsilon accounts for"
+            report("note", f"{at}{CARD}: {sentence}")
     signer = ""
     with report.about(at + SUMS_SIG):
-        found.hash = tree.digest(SUMS)
-        signed = check_statement(tree.json(SUMS_SIG), keys, kind="package", subject=found.release, hash=found.hash)
+        package.hash = tree.digest(SUMS)
+        signed = check_statement(tree.json(SUMS_SIG), keys, kind="package", subject=package.release, hash=package.hash)
         signer = signed.signer
-        report("ok", f"{at}{SUMS_SIG}: release {found.release} is signed by {signed.name} ({signed.role}) at {signed.at}")
+        report("ok", f"{at}{SUMS_SIG}: release {package.release} is signed by {signed.name} ({signed.role}) at {signed.at}")
         _check_counts(report, at + SUMS_SIG, signed, keys)
         report.dated.append((at + SUMS_SIG, signed.at))
     if RELEASE.fullmatch(tree.place):
-        level, words = ("ok", "as") if tree.place == found.release else ("FAIL", "otherwise than")
-        report(level, f"{tree.place}: the folder is named {words} the release in it, {found.release or 'which does not tell'}")
+        level, sentence = ("ok", "as") if tree.place == package.release else ("FAIL", "otherwise than")
+        report(
+            level, f"{tree.place}: the folder is named {sentence} the release in it, {package.release or 'which does not tell'}"
+        )
     tombstones = [name for name in TOMBSTONES if f"{name}.json" in tree.sizes]
     for name in tombstones:
         with report.about(f"{at}{name}.json"):
-            wanted = {"kind": TOMBSTONES[name], "subject": found.release, "hash": found.hash}
+            wanted = {"kind": TOMBSTONES[name], "subject": package.release, "hash": package.hash}
             theirs = _keys_of_tombstone(report, tree, name, keys)
             signed = check_statement(tree.json(f"{name}.json"), theirs, **wanted)
             _check_counts(report, f"{at}{name}.json", signed, theirs)
             report.dated.append((f"{at}{name}.json", signed.at))
             report_tombstone(report, f"{at}{name}.json", signed)
-            found.tombstones.append(TOMBSTONES[name])
+            package.tombstones.append(TOMBSTONES[name])
             report("note", f"{at}{name}.md: signed by nobody; what counts is {name}.json")
-    away = "removed by the retraction" if "retract" in found.tombstones else "not in a dossier" if data_may_be_away else ""
+    away = "removed by the retraction" if "retract" in package.tombstones else "not in a dossier" if data_may_be_away else ""
     beside = [SUMS_SIG, *(f"{name}.{end}" for name in tombstones for end in ("json", "md", OFFICERS))]
-    found.sums = check_sums(report, tree, beside=beside, absent=lambda name: away if name.startswith("data.") else "")
+    package.sums = check_sums(report, tree, beside=beside, absent=lambda name: away if name.startswith("data.") else "")
     with report.about(at + SUMS_SIG):
         report.note_moments(report.dated)
-    check_attestation(report, tree, keys, found, signer)
-    return found
+    check_attestation(report, tree, keys, package, signer)
+    return package
 
 
 def _keys_of_tombstone(report: Report, tree: Tree, name: str, keys: Mapping[str, Key]) -> Mapping[str, Key]:
-    """The package's own, or those of an officer who came after it was made, with the way from its officer to them beside it."""
+    """The keys that a tombstone is judged by: the package's, or those of a later officer, if a file
+    leads from its officer to them."""
     if (beside := f"{name}.{OFFICERS}") not in tree.sizes:
         return keys
     office = read_officers(tree.json(beside))
@@ -191,14 +198,14 @@ def _keys_of_tombstone(report: Report, tree: Tree, name: str, keys: Mapping[str,
 
 
 def report_tombstone(report: Report, where: str, signed: Statement) -> None:
-    """A retraction fails whatever else is right; that something newer is there is for a person to weigh."""
+    """Report a retraction as a failure, and a later revision as a note for a person to weigh."""
     level, word = ("FAIL", "retracted") if signed.kind == "retract" else ("note", "superseded")
     report(level, f"{where}: {word.upper()}: release {signed.subject} was {word} at {signed.at} by {signed.name}: {signed.why}")
 
 
 def check_sums(report: Report, tree: Tree, *, beside: Collection[str], absent: Callable[[str], str]) -> dict[str, str]:
-    """Compare every file with SHA256SUMS, both ways, and give what that lists. `beside`: files that it need not list;
-    `absent(name)`: why a listed one may be missing."""
+    """Compare every file with SHA256SUMS, both ways, and return the hashes that it lists. `beside`:
+    files that it need not list; `absent(name)`: why a listed one may be missing."""
     listed: dict[str, str] = {}
     before = len(report.findings)
     with report.about(tree.prefix + SUMS):

@@ -1,4 +1,4 @@
-"""Remarks of reviewers, and whether a text is readable."""
+"""Remarks of reviewers: their form, and whether a text is readable."""
 
 from __future__ import annotations
 
@@ -10,16 +10,21 @@ from release_pipeline.verifier.documents import HEX, NAME, RELEASE, Fault, canon
 
 REMARKS_FORMAT = "release-pipeline/remarks/1"
 MOST_REMARKS, LONGEST_REMARK, LONGEST_PASSAGE = 200, 2000, 300
-_HIDDEN = frozenset("\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # they turn what stands beside them
+_HIDDEN = frozenset("\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # they turn the text next to them
 
 
 @dataclass(frozen=True)
 class Remarks:
-    """What somebody remarked of a candidate or a policy with this hash: passages with texts. The passage "" is the whole."""
+    """Remarks on a candidate or a policy with this hash: passages with texts. The passage "" is the whole."""
 
     subject: str
     hash: str
     entries: tuple[tuple[str, str], ...]
+
+    @property
+    def is_of_release(self) -> bool:
+        """Whether they are on a candidate, and not on a policy."""
+        return "/" in self.subject
 
     @property
     def document(self) -> dict[str, Any]:
@@ -29,7 +34,8 @@ class Remarks:
 
 
 def read_remarks(document: Any) -> Remarks:
-    """The remarks in a document; `Fault` unless it has its form, and nothing that cannot be read. No message has a text of it."""
+    """The remarks in a document; `Fault` unless it has its form, and nothing that cannot be read.
+    No message has a text of it."""
     if get(document, "format", str) != REMARKS_FORMAT:
         raise Fault(f"its format is not {REMARKS_FORMAT}")
     subject, digest, listed = get(document, "subject", str), get(document, "hash", HEX), get(document, "remarks", list)

@@ -1,4 +1,4 @@
-"""The report that collects what was checked of a package, and what a package says of itself."""
+"""The report that collects findings, and what a package says of itself."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Report:
     def __init__(self, officer: str | Collection[str] | None) -> None:
         self.findings: list[Finding] = []
         self.given, self._told = frozenset(list_officers(officer)), set[str]()
-        self._linked: dict[str, str] = {}  # an officer, and the one who was given whom signed successions link them to
+        self._linked: dict[str, str] = {}  # an officer, and the given one to whom signed successions link them
         self.left: dict[str, datetime] = {}  # when officers left: what they sign later is not the officer's
         self.taken: dict[str, datetime] = {}  # keys that holders of recovery keys revoked in successions, from when on
-        self.lines: dict[str, tuple[str, ...]] = {}  # files that were named beside the package, and the officers in them
+        self.lines: dict[str, tuple[str, ...]] = {}  # files that were named with the package, and the officers in them
         self.officers: list[str] = []  # those who were met
         self.dated: list[tuple[str, str]] = []  # signed files of the package, and when each was signed
         self.revocations: Revocations | None = None
@@ -37,8 +37,8 @@ class Report:
         return _About(self, name)
 
     def note_moments(self, dated: Iterable[tuple[str, str]]) -> None:
-        """A note on the first moment that is later than the clock of this machine, and on the first that is earlier than one
-        before it. `dated`: what was dated, and its moment, in the order in which it happened."""
+        """Note the first moment that is later than the clock of this machine, and the first that is earlier than one before it.
+        `dated`: what was dated, and its moment, in the order in which it happened."""
         now, last, ahead, back = datetime.now(UTC), ("", datetime.min.replace(tzinfo=UTC)), list[str](), list[str]()
         for name, at in dated:
             moment = read_moment(at)
@@ -47,35 +47,36 @@ class Report:
             if last[1] - moment > SLACK:
                 back.append(f"{name} is dated {at}, earlier than {last[0]}, which came before it: a clock was wrong")
             last = (name, moment)
-        for found in (ahead, back):
-            if found:
-                self("note", found[0] + (f" ({len(found) - 1} more)" if found[1:] else ""))
+        for wrong in (ahead, back):
+            if wrong:
+                self("note", wrong[0] + (f" ({len(wrong) - 1} more)" if wrong[1:] else ""))
 
     def judge_officer(self, fingerprint: str, where: str) -> None:
-        """Once for each: the officer must be one who was named; if none was, a person must compare."""
-        words = f"{where}: the officer's fingerprint is {fingerprint}"
+        """Report, once for each officer, whether they are one who was given; if none was, a person must compare."""
+        sentence = f"{where}: the officer's fingerprint is {fingerprint}"
         if fingerprint not in self._told and fingerprint not in self.given and fingerprint in self._linked:
-            self("ok", f"{words}, linked by signed successions to {self._linked[fingerprint]}, which was given")
+            self("ok", f"{sentence}, linked by signed successions to {self._linked[fingerprint]}, which was given")
         elif fingerprint not in self._told and self.given:
             known = fingerprint in self.given
-            told = "as it was given" if known else self._tell_stranger(fingerprint)
-            self("ok" if known else "FAIL", f"{words}, {told}")
+            told = "as it was given" if known else self._describe_stranger(fingerprint)
+            self("ok" if known else "FAIL", f"{sentence}, {told}")
         elif fingerprint not in self._told:
-            self("note", f"{words}; everything stands on it: compare it with what the publisher tells by another channel")
+            self("note", f"{sentence}; everything stands on it: compare it with what the publisher tells by another channel")
         if fingerprint not in self._told:
             self.officers.append(fingerprint)
         self._told.add(fingerprint)
 
-    def _tell_stranger(self, fingerprint: str) -> str:
-        """What is wrong with an officer who is none of those who were given, and what to fetch."""
-        words = "which is not the one that was given"
+    def _describe_stranger(self, fingerprint: str) -> str:
+        """What is wrong with an officer who was not given, and what to fetch."""
+        sentence = "which is not the one that was given"
         if OFFICERS not in self.lines:
-            return f"{words}: if the office changed hands, name the publisher's {OFFICERS} with --officers"
-        return words
+            return f"{sentence}: if the office changed hands, name the publisher's {OFFICERS} with --officers"
+        return sentence
 
     def link(self, office: Succession) -> None:
-        """Officers who followed each other by successions that were verified. Who knows one of them knows those before, whom the
-        next one named when accepting; and those after, since whoever accepts signs for the recovery keys that there are, too."""
+        """Take over officers who followed each other by verified successions. Anyone who knows one
+        of them can rely on those before, whom the next one named when accepting, and on those
+        after, since a new officer signs for the recovery keys, too."""
         for officer, moment in office.left.items():
             self.left[officer] = min(moment, self.left.get(officer, moment))
         for key, moment in office.taken.items():
@@ -108,9 +109,9 @@ class Package:
     head: tuple[int, str] = (0, "")
     site: str = ""  # the hash of the first event of its registry, which is no other site's
     events: dict[int, str] = field(default_factory=dict[int, str])  # hashes of events that are known, by their number
-    charge: Mapping[str, Any] = field(default_factory=dict[str, Any])  # as far as the card tells; in a dossier, the event's
+    charge: Mapping[str, Any] = field(default_factory=dict[str, Any])  # as far as the card has it; in a dossier, the event's
     # charges of releases that were lost in a restore, those from before the backup and those that an officer entered
     lost: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     sums: dict[str, str] = field(default_factory=dict[str, str])
     tombstones: list[str] = field(default_factory=list[str])
-    looks: int = 0  # at the data before the charge, as the card tells
+    looks: int = 0  # at the data before the charge, by the card

@@ -29,7 +29,7 @@ class Revocations:
 
 
 def read_revocations(content: bytes) -> Revocations:
-    """`Fault` unless its last officer signed it."""
+    """The list of revoked keys; `Fault` unless its last officer signed it."""
     whole = read_json(content)
     document, office = get(whole, "document", dict), read_officers(whole)
     digest, number, entries = sha256(canonical_json(document)), get(document, "number", int), get(document, "revoked", list)
@@ -37,18 +37,18 @@ def read_revocations(content: bytes) -> Revocations:
         raise Fault("it is no list of revoked keys of these officers, in a format that is known")
     last = get(entries[-1], "key", HEX)
     signed = check_statement(whole.get("signed"), office.keys, kind="revoke", subject=last, hash=digest)
-    found: dict[str, Revocation] = {}
-    for entry in (read_entry(each, sys.maxsize, signed.signer) for each in entries):  # by its date alone
-        if entry.key not in found or entry.since < found[entry.key].since:  # the earlier date tells what the later one does
-            found[entry.key] = entry
-    return Revocations(number, signed.at, office, found)
+    by_key: dict[str, Revocation] = {}
+    for entry in (read_entry(each, sys.maxsize, signed.signer) for each in entries):  # by its date only
+        if entry.key not in by_key or entry.since < by_key[entry.key].since:  # the earlier date covers what the later one does
+            by_key[entry.key] = entry
+    return Revocations(number, signed.at, office, by_key)
 
 
-def fetch(place: str) -> bytes:
-    """A file, or what an address that begins with http:// or https:// gives: not too long, nor too slow, by no other protocol."""
-    if not place.startswith(("http://", "https://")):
+def fetch(address: str) -> bytes:
+    """The content of a file, or of an address that begins with http:// or https://: not too long, nor too slow."""
+    if not address.startswith(("http://", "https://")):
         try:
-            with io.BufferedReader(open_plain(Path(place))) as file:
+            with io.BufferedReader(open_plain(Path(address))) as file:
                 return file.read(MOST_JSON + 1)
         except (OSError, ValueError):
             raise Fault("there is no such file that can be read") from None
@@ -67,7 +67,7 @@ def fetch(place: str) -> bytes:
         opener.add_handler(handler)
     until, content = time.monotonic() + MOST_SECONDS, b""
     try:
-        with opener.open(place, timeout=MOST_SECONDS / 3) as answer:
+        with opener.open(address, timeout=MOST_SECONDS / 3) as answer:
             while len(content) <= MOST_JSON and (chunk := answer.read1(2**16)):
                 content += chunk
                 if time.monotonic() > until:

@@ -72,7 +72,7 @@ class SshSignature:
     token: bytes = b""
     namespace: str = SSH_NAMESPACE
 
-    def tell_signed(self, message: bytes) -> bytes:
+    def signed_bytes(self, message: bytes) -> bytes:
         """The bytes that the key itself signed, where the signature is of `message`."""
         digest = hashlib.new(self.hash_name.decode(), message).digest()
         signed = SSH_MAGIC + pack_ssh(self.namespace.encode(), b"", self.hash_name, digest)
@@ -87,7 +87,7 @@ def pack_ssh(*parts: bytes) -> bytes:
 
 
 def unpack_ssh(content: bytes, count: int) -> list[bytes]:
-    """That many texts, and nothing after them."""
+    """The `count` texts in SSH's form; `Fault` if anything comes after them."""
     parts: list[bytes] = []
     for _ in range(count):
         end = 4 + int.from_bytes(content[:4], "big")
@@ -122,8 +122,8 @@ def read_ssh_key(blob: bytes) -> bytes:
 
 
 def read_ssh_signature(text: str, wanted: str = SSH_NAMESPACE) -> SshSignature:
-    """What the text of an SSH signature says; `Fault` unless it is the one form of it, in the namespace that is `wanted`. Whether
-    it holds is not looked at."""
+    """The parts of an SSH signature; `Fault` unless its text has the one valid form, in the
+    namespace that is `wanted`. Whether the signature holds is not checked."""
     encoded = text.removeprefix(SSH_ARMOR[0]).removesuffix(SSH_ARMOR[1]).replace("\n", "")
     blob = _base64(encoded) if len(text) < 4096 else b""
     if armor_ssh(blob) != text or not blob.startswith(SSH_MAGIC + b"\0\0\0\1"):
@@ -174,7 +174,7 @@ def _is_signed_by(public: bytes, signed: Any) -> bool:
     """Whether the key made the SSH signature of a statement."""
     made = read_ssh_signature(get(signed, "sshsig", str))
     return made.public == public and is_valid_signature(
-        public[:32], made.tell_signed(message_of(signed["statement"])), made.signature
+        public[:32], made.signed_bytes(message_of(signed["statement"])), made.signature
     )
 
 
@@ -202,19 +202,20 @@ class Statement:
     role: str
 
 
-_SHAPES = {"kind": str, "subject": str, "hash": HEX, "signer": HEX, "name": NAME, "at": TIME, "why": str}
+FIELDS = {"kind": str, "subject": str, "hash": HEX, "signer": HEX, "name": NAME, "at": TIME, "why": str}
 
 
 def read_keys(document: Any) -> dict[str, Key]:
-    """The keys by name of a trusted-keys.json; `Fault` unless each name and key stands once and exactly one is the officer's."""
-    found = read_entries(get(document, "keys", dict), ROLES)
-    if [key.role for key in found.values()].count("officer") != 1 or len(document) != 1:
+    """The keys by name of a trusted-keys.json; `Fault` unless each name and key stands once and
+    exactly one is the officer's."""
+    keys = read_entries(get(document, "keys", dict), ROLES)
+    if [key.role for key in keys.values()].count("officer") != 1 or len(document) != 1:
         raise Fault("it must name exactly one officer, and nothing but keys")
-    return found
+    return keys
 
 
 def read_entries(entries: Mapping[str, Any], roles: Collection[str]) -> dict[str, Key]:
-    found: dict[str, Key] = {}
+    keys: dict[str, Key] = {}
     for name, entry in entries.items():
         text, role = get(entry, "key", str), get(entry, "role", str)
         try:
@@ -223,10 +224,10 @@ def read_entries(entries: Mapping[str, Any], roles: Collection[str]) -> dict[str
             public = b""
         if not NAME.fullmatch(name) or not public or role not in roles or len(entry) != 2:
             raise Fault(f"the entry of '{name}' is not a name with an Ed25519 key and a role")
-        found[name] = Key(name, role, public, hash_ssh_key(public))
-    if len({key.fingerprint for key in found.values()}) < len(found):
+        keys[name] = Key(name, role, public, hash_ssh_key(public))
+    if len({key.fingerprint for key in keys.values()}) < len(keys):
         raise Fault("one key stands there under two names")
-    return found
+    return keys
 
 
 def _base64(text: str) -> bytes:
@@ -240,25 +241,24 @@ def _base64(text: str) -> bytes:
 
 
 def verify_statement(signed: Any, keys: Any) -> Statement:
-    """The statement; `Fault` unless it is signed by the key that it names, under its name in `keys` (the object of a
-    trusted-keys.json), with a role that may sign its kind. Whether the subject and the hash are the right ones is for the caller;
-    so is that a reviewer is not the steward.
-    """
+    """The statement; `Fault` unless it is signed by the key that it names, under its name in `keys`
+    (the object of a trusted-keys.json), with a role that may sign its kind. Whether the subject and
+    the hash are the right ones is for the caller; so is that a reviewer is not the steward."""
     return check_statement(signed, read_keys(keys))
 
 
 def verify_keys(signed: Any, keys: Mapping[str, Key], digest: str) -> Statement:
-    """What an officer signed of a list of keys: the list of that hash, by the officer in it."""
+    """The verified statement of an officer about a list of keys with this hash."""
     return check_statement(signed, keys, kind="trusted-keys", subject="trusted-keys", hash=digest)
 
 
 def check_statement(signed: Any, keys: Mapping[str, Key], **wanted: str) -> Statement:
-    """Likewise, and its `kind`, `subject` and `hash` must be these where they are given."""
+    """The statement, verified by keys; its `kind`, `subject` and `hash` must be these where they are given."""
     statement = get(signed, "statement", dict)
     get(signed, "sshsig", str)
-    for name, shape in _SHAPES.items():
+    for name, shape in FIELDS.items():
         get(statement, name, shape)
-    if len(statement) != len(_SHAPES) or len(signed) != 2:
+    if len(statement) != len(FIELDS) or len(signed) != 2:
         raise Fault("it has other parts than a signed statement")
     key = keys.get(statement["name"])
     if key is None or key.fingerprint != statement["signer"]:

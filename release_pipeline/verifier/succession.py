@@ -1,4 +1,4 @@
-"""How officers followed each other, and whose keys were revoked, as officers.json tells it."""
+"""How officers followed each other, and whose keys were revoked, as officers.json has it."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ VOTE_SLACK = timedelta(minutes=10)  # a clock that is so slow does not date a vo
 
 @dataclass(frozen=True)
 class Revocation:
-    """That a key counts no more from a moment on: by which event, who signed that, and whether it was those who hold the recovery
-    keys. `stands`: kind, subject and hash of what it signed before for the public; None where nobody listed that."""
+    """A key that counts no more from a moment on: by which event, who signed that, and whether holders of recovery keys did
+    (`quorum`). `stands`: kind, subject and hash of what it signed before for the public; None where nobody listed that."""
 
     key: str
     since: datetime
@@ -57,8 +57,9 @@ class Succession:
         self._named = ""  # the hash of the recovery keys
 
     def follow_list(self, content: Mapping[str, Any], keys: dict[str, Key]) -> None:
-        """A list of keys that its own officer signed; `Fault` where it tells of a succession that does not hold. An officer whom
-        no succession brought begins a chain of their own, which a person must know."""
+        """Follow a list of keys that its officer signed; `Fault` where its succession does not
+        hold. An officer whom no succession brought begins another chain, which a person must
+        know."""
         officer, succession = find_officer(keys), content.get("succession")
         if succession is not None:
             self._check_succession(succession, content, keys)
@@ -73,7 +74,7 @@ class Succession:
             self.taken[key] = min(since, self.taken.get(key, since))
 
     def _check_succession(self, succession: Any, content: Mapping[str, Any], keys: dict[str, Key]) -> None:
-        """That the officer before signed it over, or enough of those who hold recovery keys did."""
+        """Check that the officer before signed the office over, or enough holders of recovery keys did."""
         officer, before = find_officer(keys), find_officer(self.keys) if self.keys else ""
         signed = get(succession, "signed", list)
         names = ("from", "registry", "revoked", RECOVERY)
@@ -97,7 +98,7 @@ class Succession:
             check_statement(signed[0], self.keys, kind="succession", **wanted)
 
     def _check_quorum(self, signed: Json, **wanted: str) -> None:
-        """Enough of those who hold recovery keys; each counts once."""
+        """Check that enough holders of recovery keys signed; each counts once."""
         if not isinstance(signed, list) or len(signed) > MOST_HOLDERS:
             raise Fault("there is no list of what the holders of recovery keys signed")
         people = {check_statement(each, self.holders, kind=RECOVER, **wanted).signer for each in signed}
@@ -105,7 +106,7 @@ class Succession:
             raise Fault(f"{len(people)} of the recovery keys signed it, and {self.threshold or 'none was named and some'} must")
 
     def follow_recovery(self, content: Mapping[str, Any]) -> Statement:
-        """Recovery keys that the officer named; once there are some, enough of them must agree to others."""
+        """The statement by which the officer named recovery keys; once there are some, enough of them must agree to others."""
         document = {name: content.get(name) for name in ("keys", "number", "threshold")}
         digest, threshold = sha256(canonical_json(document)), get(content, "threshold", int)
         signed = check_statement(content.get("signed"), self.keys, kind="recovery", subject="recovery", hash=digest)
@@ -143,7 +144,7 @@ def _read_standing(each: Json) -> tuple[str, str, str]:
 
 
 def read_officers(document: Any) -> Succession:
-    """The office as an officers.json tells it: the first list of keys, and everything by which officers followed each other."""
+    """The office by an officers.json: the first list of keys, and everything by which officers followed each other."""
     office, links = Succession(), get(document, "officers", list)
     if not 0 < len(links) <= 1000:
         raise Fault("there is no officer in it, or more than any office had")

@@ -146,11 +146,13 @@ def _scan_folder(root: Path) -> Tree:
         folder = folders.pop()
         try:
             for entry in (root / folder).iterdir():
-                name, found = f"{folder}{entry.name}", entry.lstat()
-                if stat.S_ISDIR(found.st_mode) and _is_plain(name) and len(folders) < MOST_FILES:
+                name, status = f"{folder}{entry.name}", entry.lstat()
+                if stat.S_ISDIR(status.st_mode) and _is_plain(name) and len(folders) < MOST_FILES:
                     folders.append(f"{name}/")
                 else:
-                    tree.add(name, found.st_size, "" if stat.S_ISREG(found.st_mode) else "is not a plain file (a link, perhaps)")
+                    tree.add(
+                        name, status.st_size, "" if stat.S_ISREG(status.st_mode) else "is not a plain file (a link, perhaps)"
+                    )
         except OSError:
             tree.add(folder, 0, "cannot be read")
     if sum(tree.sizes.values()) > MOST_BYTES:
@@ -182,7 +184,7 @@ def _scan_zip(archive: zipfile.ZipFile, file: io.BufferedReader, size: int) -> T
 
 
 def _judge_folders(folders: Sequence[zipfile.ZipInfo], files: Collection[str]) -> list[str]:
-    """What is wrong with folders that stand in a zip for themselves: some programs make them."""
+    """What is wrong with entries of a zip that are folders, which some programs make."""
     if len(folders) > MOST_FILES:
         raise Fault(f"there are more than {MOST_FILES} folders")
     faults = list[str]()
@@ -258,14 +260,14 @@ def _check_layout(file: io.BufferedReader, archive: zipfile.ZipFile) -> None:
 
 
 def _is_as_told(file: io.BufferedReader, entry: zipfile.ZipInfo, end: int) -> bool:
-    """Whether an entry says of itself what the directory does, under that name alone, and ends at `end`."""
+    """Whether an entry says of itself what the directory does, under only that name, and ends at `end`."""
     file.seek(entry.header_offset)
-    signature, _, flags, method, _, _, *told, of_name, of_extra = struct.unpack("<4s5H3L2H", file.read(30))
+    signature, _, flags, method, _, _, *stated, of_name, of_extra = struct.unpack("<4s5H3L2H", file.read(30))
     name, mine, theirs = file.read(of_name), _read_extras(file.read(of_extra)), _read_extras(entry.extra)
-    if _LARGE in told[1:]:
-        told[2], told[1] = struct.unpack("<2Q", mine[1][:16])
+    if _LARGE in stated[1:]:
+        stated[2], stated[1] = struct.unpack("<2Q", mine[1][:16])
     deferred, wanted = flags & _DEFERRED, [entry.CRC, entry.compress_size, entry.file_size]
-    right = all(one == other or (deferred and not one) for one, other in zip(told, wanted))  # noqa: B905  Python 3.9 has no strict
+    right = all(one == other or (deferred and not one) for one, other in zip(stated, wanted))  # noqa: B905  Python 3.9 has no strict
     alike = not (flags ^ entry.flag_bits) & (_CRYPTIC | _DEFERRED | _MASKED) and method == entry.compress_type
     coding = "utf-8" if entry.flag_bits & _NAMED else "cp437"
     file.seek(packed_to := entry.header_offset + 30 + of_name + of_extra + entry.compress_size)
@@ -281,7 +283,7 @@ def _is_as_told(file: io.BufferedReader, entry: zipfile.ZipInfo, end: int) -> bo
 
 
 def _list_deferred(wanted: Sequence[int]) -> list[bytes]:
-    """How CRC and sizes can stand behind a file."""
+    """The forms in which CRC and sizes can follow a file."""
     forms = [struct.pack("<L2Q", *wanted)]
     if max(wanted) <= _LARGE:
         forms.append(struct.pack("<3L", *wanted))
@@ -290,13 +292,13 @@ def _list_deferred(wanted: Sequence[int]) -> list[bytes]:
 
 def _read_extras(extra: bytes) -> dict[int, bytes]:
     """The extra fields of an entry by their kinds, each once."""
-    found: dict[int, bytes] = {}
+    extras: dict[int, bytes] = {}
     while len(extra) >= 4:
         kind, length = struct.unpack("<2H", extra[:4])
-        if 4 + length > len(extra) or kind in found:
+        if 4 + length > len(extra) or kind in extras:
             raise ValueError
-        found[kind], extra = extra[4 : 4 + length], extra[4 + length :]
-    return found
+        extras[kind], extra = extra[4 : 4 + length], extra[4 + length :]
+    return extras
 
 
 def _ends_the_file(file: io.BufferedReader, archive: zipfile.ZipFile) -> bool:
@@ -305,16 +307,16 @@ def _ends_the_file(file: io.BufferedReader, archive: zipfile.ZipFile) -> bool:
     for _ in range(count):
         file.seek(at + 28)
         at += 46 + sum(struct.unpack("<3H", file.read(6)))
-    told = [count, at - archive.start_dir, archive.start_dir]
+    stated = [count, at - archive.start_dir, archive.start_dir]
     file.seek(at)
     last = file.read(2**17)
     if last.startswith(b"PK\6\6"):  # of a large one
-        large = struct.pack("<2L4Q", 0, 0, count, *told), struct.pack("<4sLQL", b"PK\6\7", 0, at, 1)
+        large = struct.pack("<2L4Q", 0, 0, count, *stated), struct.pack("<4sLQL", b"PK\6\7", 0, at, 1)
         if (last[4:12], last[16:56], last[56:76]) != (struct.pack("<Q", 44), *large):
             return False
         last = last[76:]
     signature, disk, disk_of_it, *numbers, of_comment = struct.unpack("<4s4H2LH", last[:22])
-    known = [{count, 0xFFFF}, {count, 0xFFFF}, {told[1], _LARGE}, {told[2], _LARGE}]
+    known = [{count, 0xFFFF}, {count, 0xFFFF}, {stated[1], _LARGE}, {stated[2], _LARGE}]
     right = all(number in wanted for number, wanted in zip(numbers, known))  # noqa: B905  Python 3.9 has no strict
     whole = len(last) == 22 + of_comment and b"PK" not in last[22:]
     return right and whole and (signature, disk, disk_of_it) == (b"PK\5\6", 0, 0)
@@ -326,12 +328,12 @@ def read_sums(tree: Tree) -> dict[str, str]:
         lines = tree.read(SUMS).decode("ascii").split("\n")
     except UnicodeDecodeError:
         raise Fault("it is not a list of hashes and names") from None
-    found: dict[str, str] = {}
+    hashes: dict[str, str] = {}
     for number, line in enumerate(lines[:-1], start=1):
         digest, _, name = line.partition("  ")
-        if not HEX.fullmatch(digest) or not _is_plain(name) or name in found or name == SUMS:
+        if not HEX.fullmatch(digest) or not _is_plain(name) or name in hashes or name == SUMS:
             raise Fault(f"line {number} is not a hash and a plain name that stands there once")
-        found[name] = digest
-    if lines[-1] or not found or len(found) > MOST_FILES or len({name.lower() for name in found}) < len(found):
+        hashes[name] = digest
+    if lines[-1] or not hashes or len(hashes) > MOST_FILES or len({name.lower() for name in hashes}) < len(hashes):
         raise Fault("it is cut off, empty or too long, or two names are the same but for capitals")
-    return found
+    return hashes

@@ -19,7 +19,8 @@ import duckdb
 import pytest
 
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.explore.editing import examine_text, read_file
+from release_pipeline.policy import load_policy
+from release_pipeline.policy.loading.load import read_policy
 from release_pipeline.store.database import open_delivered
 from release_pipeline.store.files import PUBLIC, write_text
 from tests.guards import HANGING
@@ -228,8 +229,8 @@ def read_as_the_desk(tiny: TinySite, *, plans: bool = True) -> str:
     shown = [*(policy.canonical_json() for policy in read), *broken]
     for name in ("peek", "lists", "there"):
         try:
-            text = read_file(tiny.site, name)
-            shown += [text, str(examine_text(tiny.site, name, text))] if plans else [text]
+            file = tiny.site.policy_file(name)
+            shown += [read_policy(file), *([str(load_policy(file))] if plans else [])]
         except ReleasePipelineError as error:
             shown.append(str(error))
     return "\n".join(shown)
@@ -282,7 +283,7 @@ def test_a_steward_with_a_shell_has_no_file_overwritten(hostile: TinySite) -> No
                 write_text(file, text, mode=PUBLIC)
             except ReleasePipelineError as error:
                 refused = error.what
-            assert "is not what was to be written" in refused or read_file(hostile.site, "people") == text
+            assert "is not what was to be written" in refused or read_policy(file) == text
 
     with attacking("steward", exchange) as count:
         assert be("operator", save) == ""

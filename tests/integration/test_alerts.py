@@ -23,8 +23,10 @@ from release_pipeline.operate.alerts.look import TOLD
 from release_pipeline.operate.alerts.matters import LATE_AFTER, REFUSED, Alert
 from release_pipeline.operate.alerts.outbox import NotSent, folder_of
 from release_pipeline.operate.timetable import record_policies
+from release_pipeline.pipeline.context import record_failed_run
 from release_pipeline.pipeline.opening import open_release
 from release_pipeline.pipeline.release import run_release
+from release_pipeline.policy.documents import to_json
 from tests.integration.people import copy_site
 from tests.integration.sites import GX_WARNINGS, ROOT, TinySite, make_rows, make_site, spoil
 from tests.leaks import find_canaries, read_blobs
@@ -41,11 +43,11 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
     """What webhooks get, instead of the network; an address with `down` in it takes nothing."""
     got: Sent = []
 
-    def post(address: str, document: Mapping[str, Any]) -> None:
+    def post(address: str, alert: Alert) -> None:
         if "down" in address:
             raise NotSent("it answered 503.")
-        validate(document)
-        got.append((address, channels.Alert(**{name: part for name, part in document.items() if name != "format"})))
+        validate(to_json(alert))
+        got.append((address, alert))
 
     monkeypatch.setattr(channels, "post", post)
     return got
@@ -78,7 +80,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.raises(ReleasePipelineError):
         run_release(tiny.flow("2"))
     open_release(tiny.site, "people", "3").check_may_begin()
-    open_release(tiny.site, "people", "3").record_failed("people__ingested: it failed.", run="abc")
+    record_failed_run(tiny.site, open_release(tiny.site, "people", "3").id, "people__ingested: it failed.", run="abc")
     return tiny.home
 
 
@@ -91,7 +93,7 @@ def tiny(made: Path, tmp_path: Path) -> TinySite:
 def test_each_thing_is_told_once_and_in_order(tiny: TinySite, sent: Sent) -> None:
     """What stands when somebody is first named, in the order in which it happened; then nothing, until something happens."""
     say(tiny, ALL)
-    sender.tell(tiny.site)
+    sender.send_alerts(tiny.site)
     kinds = [(alert.kind, alert.release, alert.waits_for) for _, alert in sent]
     assert kinds == [
         ("waiting", "people/1/r1", "review"),
@@ -104,10 +106,10 @@ def test_each_thing_is_told_once_and_in_order(tiny: TinySite, sent: Sent) -> Non
     assert blocked.words == REFUSED
     assert blocked.site == "office"
     assert sent[2][1].words == "people__ingested: it failed."
-    sender.tell(tiny.site)
+    sender.send_alerts(tiny.site)
     assert len(sent) == 3
-    open_release(tiny.site, "people", "3").record_failed("people__ingested: it failed.", run="def")
-    sender.tell(tiny.site)
+    record_failed_run(tiny.site, open_release(tiny.site, "people", "3").id, "people__ingested: it failed.", run="def")
+    sender.send_alerts(tiny.site)
     assert [alert.kind for _, alert in sent[3:]] == ["failed"]
     assert len(set(ids(sent))) == 4
 
@@ -119,7 +121,7 @@ def test_what_was_over_before_anybody_was_named_is_not_told(tiny: TinySite, sent
     tiny.write_rows(make_rows(releases=("1", "2", "3")))
     run_release(tiny.flow("2"))
     say(tiny, ALL)
-    sender.tell(tiny.site)
+    sender.send_alerts(tiny.site)
     assert [alert.kind for _, alert in sent] == ["waiting", "failed", "waiting"]
     (tiny.home / "people.csv").write_text(spoiled)
     spoil(tiny, "out of domain", make_rows(releases=("3",)))
@@ -127,7 +129,7 @@ def test_what_was_over_before_anybody_was_named_is_not_told(tiny: TinySite, sent
         run_release(tiny.flow("3"))
     tiny.write_rows(make_rows(releases=("1", "2", "3")))
     run_release(tiny.flow("3"))
-    sender.tell(tiny.site)
+    sender.send_alerts(tiny.site)
     assert [(alert.kind, alert.release) for _, alert in sent[3:]] == [("blocked", "people/3/r1"), ("waiting", "people/3/r1")]
 
 
@@ -143,7 +145,7 @@ def test_a_crash_loses_nothing(tiny: TinySite, sent: Sent, monkeypatch: pytest.M
         patch.setattr(look.Outbox if where == "put" else look, where, die)
         with pytest.raises(KeyboardInterrupt):
             look.look(tiny.site)
-    sender.tell(tiny.site)
+    sender.send_alerts(tiny.site)
     assert [alert.kind for _, alert in sent] == ["waiting", "blocked", "failed"]
 
 
@@ -176,19 +178,19 @@ def test_a_cap_that_is_nearly_spent_is_told(tiny: TinySite, sent: Sent, cap: str
     """Where the next release has no room, or a share is reached; once more only under another cap."""
     tiny.write_cap(cap)
     say(tiny, f"alerts:\n  - {{on: [cap]{rule}, webhook: 'https://a.example'}}\n")
-    sender.tell(tiny.site)
-    sender.tell(tiny.site)
+    sender.send_alerts(tiny.site)
+    sender.send_alerts(tiny.site)
     assert [alert.words.rpartition(": " if not rule else ", ")[2] for _, alert in sent] == told
     assert all((alert.population, alert.release) == ("folk", None) for _, alert in sent)
     tiny.write_cap("epsilon: 3.5, definition: idp, scope: column")
-    sender.tell(tiny.site)
+    sender.send_alerts(tiny.site)
     assert len(sent) == len(told) + 1
 
 
 def test_no_cell_is_told(tiny: TinySite, sent: Sent) -> None:
     """Not in what is sent, nor in what is kept; the search would find one."""
     say(tiny, ALL + "  - {on: [failed, blocked, waiting], webhook: 'https://down.example'}\n")
-    sender.tell(tiny.site)
+    sender.send_alerts(tiny.site)
     blobs = read_blobs(tiny.site.dagster_home) | {"sent": json.dumps([str(alert) for _, alert in sent]).encode()}
     assert len([name for name in blobs if name.endswith(".json")]) == 3
     assert find_canaries(blobs, CANARIES) == []
@@ -230,7 +232,7 @@ def test_the_command_is_for_cron(tiny: TinySite, sent: Sent, capsys: pytest.Capt
     assert main(["alert", "--dry-run", *home]) == 0
     assert capsys.readouterr().out == "nothing is to be told\n"
     say(tiny, "alerts:\n  - {on: [failed], webhook: 'http://down.example'}\n")
-    open_release(tiny.site, "people", "3").record_failed("people__ingested: it failed.", run="ghi")
+    record_failed_run(tiny.site, open_release(tiny.site, "people", "3").id, "people__ingested: it failed.", run="ghi")
     assert main(["alert", *home]) == 1
     printed = capsys.readouterr()
     assert printed.out == "webhook http://down.example: 0 sent, 1 left: it answered 503.\n"

@@ -103,10 +103,10 @@ class _Connection(http.client.HTTPConnection):
         self.sock.connect(str(self._path))
 
 
-def ask(path: Path, call: str, session: str = "", place: str = "", body: str = "", **arguments: str) -> tuple[int, str]:
+def ask(backend: Path, call: str, session: str = "", path: str = "", body: str = "", **arguments: str) -> tuple[int, str]:
     """A call by hand, and the status and the content of the answer; 0 where none came."""
-    said = {"call": call, "arguments": arguments, "body": body, "session": session, "place": place, "proxy": []}
-    with contextlib.closing(_Connection(path)) as connection, contextlib.suppress(BrokenPipeError, ConnectionResetError):
+    said = {"call": call, "arguments": arguments, "body": body, "session": session, "path": path, "proxy": []}
+    with contextlib.closing(_Connection(backend)) as connection, contextlib.suppress(BrokenPipeError, ConnectionResetError):
         connection.request("POST", "/", json.dumps(said))
         answer = connection.getresponse()
         return answer.status, answer.read().decode("utf-8", "replace")
@@ -214,7 +214,7 @@ def test_with_bens_session_it_gets_what_ben_may_see(office: Path, keys: dict[str
     of_release = {**KNOWN, "what": "candidate", "subject": RELEASE, "body": json.dumps({"statements": [honest]})}
     mixed = [
         {"call": "statements", **cleo, **of_release},
-        {"call": "home", "session": ben["session"], "place": cleo["place"]},
+        {"call": "home", "session": ben["session"], "path": cleo["path"]},
         {"call": "publish", **ben, **KNOWN},
         {"call": "__init__", **ben},
     ]

@@ -27,7 +27,7 @@ SIGN = {"what": "candidate", "subject": RELEASE, "verdict": "approve", "why": ""
 READ = {"steward", "reviewer", "officer", "auditor"}
 EVERYBODY = {role.value for role in Role}
 MAY: Mapping[str, Set[str]] = {  # who may ask for what: whoever adds a question says it here too
-    **dict.fromkeys(("home", "help", "me", "releases", "release", "policies", "policy"), EVERYBODY),
+    **dict.fromkeys(("home", "help", "me", "releases", "release"), EVERYBODY),
     **dict.fromkeys(("report", "sign", "bundle", "statements", "approvals", "policy-approval"), READ),
     **dict.fromkeys(("populations-approval", "caps", "chain"), READ),
     **dict.fromkeys(("remark", "drop-remark"), READ - {"auditor"}),
@@ -79,8 +79,8 @@ def test_nobody_asks_anything_without_a_session(shared: OpenDesk) -> None:
     ben = shared.open("ben")
     asked = question(ben, "home")
     for call in (*CALLS, Call("leave", frozenset(), lambda _: {}), Call("nothing", frozenset(), lambda _: {})):
-        for session, place in (("", ""), ("x" * 43, asked.place), (asked.session, ""), (asked.session, "x"), ("\ud800", "é")):
-            answer = shared.backend.answer(CallRequest(call.name, {**KNOWN, **SIGN}, "{}", session, place))
+        for session, path in (("", ""), ("x" * 43, asked.path), (asked.session, ""), (asked.session, "x"), ("\ud800", "é")):
+            answer = shared.backend.answer(CallRequest(call.name, {**KNOWN, **SIGN}, "{}", session, path))
             assert (answer.status, answer.file) == (401, None), call.name
     assert shared.backend.answer(CallRequest("enter", {"token": "x"})).status == 403
     forged = (("x-desk-secret", "x" * 32), ("x-forwarded-user", "ben"))

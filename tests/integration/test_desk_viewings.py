@@ -33,7 +33,7 @@ def seen(desk: OpenDesk) -> list[tuple[str, str]]:
 def test_whoever_sees_a_candidate_is_noted(desk: OpenDesk) -> None:
     """Its figures and its report, once each; and nobody who saw none."""
     ben = desk.open("ben")
-    for path in ("/", "/releases", "/policies/people", "/caps", "/help", f"/chain/{RELEASE}"):
+    for path in ("/", "/releases", "/approvals/policies/people", "/caps", "/help", f"/chain/{RELEASE}"):
         assert ben.get(path).status == 200
     assert desk.open("otto").get(PAGE).status == 200  # who sees nothing of a candidate
     assert seen(desk) == []

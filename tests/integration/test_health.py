@@ -6,18 +6,20 @@ import json
 import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import dagster as dg
 import pytest
 from dagster._daemon.types import DaemonHeartbeat
 
 from release_pipeline.apps.cli import main
-from release_pipeline.apps.dagster.heartbeat import read_heartbeat
 from release_pipeline.apps.dagster.launch import prepare
+from release_pipeline.apps.dagster.runs import read_heartbeat
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.operate import health
 from release_pipeline.operate.alerts.look import look
 from release_pipeline.operate.health import LEAST_FREE, LONGEST_SILENCE, HealthDocument, check_health
+from release_pipeline.pipeline.context import record_failed_run
 from release_pipeline.pipeline.opening import open_release
 from release_pipeline.pipeline.release import run_release
 from release_pipeline.store.site import Site
@@ -38,7 +40,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     spoil(tiny, "out of domain", make_rows(releases=("2",)))
     with pytest.raises(ReleasePipelineError):
         run_release(tiny.flow("2"))
-    open_release(tiny.site, "people", "2").record_failed("it failed.", run="abc")
+    record_failed_run(tiny.site, open_release(tiny.site, "people", "2").id, "it failed.", run="abc")
     return tiny.home
 
 
@@ -81,9 +83,9 @@ def test_every_way_to_be_unwell_is_told(
     assert main(["status", "--health", "--home", str(tiny.home)]) == 1
     assert "NOT OK  vault" in capsys.readouterr().out
     tiny.site.vault.chmod(0o700)
-    monkeypatch.setattr(health, "read_free", lambda _: LEAST_FREE - 1)
+    monkeypatch.setattr(health.shutil, "disk_usage", lambda _: SimpleNamespace(free=LEAST_FREE - 1))
     assert list(unwell(check(tiny.site))) == ["disk"]
-    monkeypatch.setattr(health, "read_free", lambda _: LEAST_FREE)
+    monkeypatch.setattr(health.shutil, "disk_usage", lambda _: SimpleNamespace(free=LEAST_FREE))
     assert unwell(check(tiny.site)) == {}
     shutil.move(tiny.site.vault / "key", tiny.home / "key")
     assert set(unwell(check(tiny.site))) == {"registry", "vault"}
@@ -96,7 +98,7 @@ def test_an_older_pair_of_vault_and_registry_is_found_by_what_the_last_look_saw(
     """Both put back together fit each other; the look knew more."""
     older = copy_site(tiny.home, tmp_path / "older")
     (tiny.home / "site.yaml").write_text(RULES)
-    open_release(tiny.site, "people", "2").record_failed("it failed.", run="def")
+    record_failed_run(tiny.site, open_release(tiny.site, "people", "2").id, "it failed.", run="def")
     look(tiny.site)
     assert unwell(check(tiny.site)) == {}
     for name in ("vault", "registry.duckdb"):

@@ -11,7 +11,7 @@ import pytest
 
 from release_pipeline.apps.dagster.metadata import build_metadata
 from release_pipeline.errors import Blocked, DataRefused
-from release_pipeline.ledger.looks import Look, find_looks, note_look
+from release_pipeline.ledger.looks import Look, group_looks, note_look
 from release_pipeline.operate.backup import restore, write_backup
 from release_pipeline.operate.survivors import accept
 from release_pipeline.pipeline.context import StageResult
@@ -64,7 +64,7 @@ def read_card(folder: Path) -> dict[str, Any]:
 
 def test_the_package_tells_the_look_before_the_charge(tiny: TinySite) -> None:
     """Card, page and note, without who looked and what was compared; the one after the charge is none of its own."""
-    folder, day = tiny.site.package(str(RELEASE)), find_looks(tiny.events(), "people")[0].noted[:10]
+    folder, day = tiny.site.package(str(RELEASE)), group_looks(tiny.events()).get("people", ())[0].noted[:10]
     said = (
         "Parameters may have been chosen with knowledge of the data. Before this release the registry has 2 trials on the "
         f"confidential source (runs that released nothing: 1, others: 1), the last on {day}. "

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from release_pipeline.errors import Blocked, DataRefused, ReleasePipelineError
-from release_pipeline.ledger.looks import Look, find_looks, find_looks_before
+from release_pipeline.ledger.looks import Look, find_looks_before, group_looks
 from release_pipeline.operate.timetable import describe_missing
 from release_pipeline.pipeline import gates
 from release_pipeline.pipeline.ingest import ingest
@@ -32,7 +32,7 @@ def refuse(tiny: TinySite) -> ReleasePipelineError:
 
 def trials(tiny: TinySite) -> tuple[Look, ...]:
     """Those under the policy people."""
-    return find_looks(tiny.events(), "people")
+    return group_looks(tiny.events()).get("people", ())
 
 
 def domain(high: int) -> str:

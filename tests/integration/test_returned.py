@@ -29,9 +29,9 @@ from release_pipeline.trust import keys as trust_keys
 from release_pipeline.trust.approvals import approve_candidate, import_statement, remark, return_candidate
 from release_pipeline.trust.keys import NotSigned, PrivateKey
 from release_pipeline.trust.members import distrust, need_trust, trust_key
-from release_pipeline.trust.remarks import Remarks, ToldVotes, read_document, tell_remarks, tell_votes
+from release_pipeline.trust.remarks import VisibleVotes, list_visible_remarks, read_document, read_visible_votes
 from release_pipeline.trust.revocation import revoke
-from release_pipeline.verifier.remarks import hash_remarks
+from release_pipeline.verifier.remarks import Remarks, hash_remarks
 from tests.integration.people import RELEASE, copy_site, review
 from tests.integration.publishing import failures_of
 from tests.integration.sites import TinySite
@@ -59,16 +59,16 @@ def shell(key_folder: Path, tiny: TinySite) -> Callable[..., int]:
     return run
 
 
-def told(tiny: TinySite, reader: str | None = None) -> ToldVotes:
+def told(tiny: TinySite, reader: str | None = None) -> VisibleVotes:
     """What a reader is told of the votes."""
     with tiny.site.open_registry(read_only=True) as registry:
-        return tell_votes(registry, RELEASE, reader=reader)
+        return read_visible_votes(registry, RELEASE, reader=reader)
 
 
 def remarks_for(tiny: TinySite, reader: str | None = None, subject: str = str(RELEASE)) -> list[tuple[str, str, str]]:
     """The remarks that a reader is told: who, where, what."""
     with tiny.site.open_registry(read_only=True) as registry:
-        found = tell_remarks(registry, need_trust(tiny.site, registry), subject, reader=reader)
+        found = list_visible_remarks(registry, need_trust(tiny.site, registry), subject, reader=reader)
     return [(one.name, one.passage, one.text) for one in found]
 
 
@@ -182,8 +182,8 @@ def test_an_open_vote_is_told_to_its_voter_alone(tiny: TinySite, keys: Keys, ver
     assert (decision.count, decision.needed) == (1, 2)
     for reader in (None, "cleo", "dora", "ana", "olga", "stranger"):
         seen = told(tiny, reader)
-        assert (seen.count, seen.needed, seen.are_in, seen.own, seen.votes, seen.given) == (1, 2, False, None, (), ())
-    mine = told(tiny, "ben").own
+        assert (seen.count, seen.needed, seen.are_in, seen.own_vote, seen.votes, seen.given) == (1, 2, False, None, (), ())
+    mine = told(tiny, "ben").own_vote
     assert mine is not None
     assert (mine.verdict, mine.why) == (verdict, CANARY)
     words = say(tiny)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from release_pipeline.errors import WrongUsage
 from release_pipeline.store.registry import canonical_json, hash_of_json
-from release_pipeline.trust.remarks import Remarks, check_remarks
+from release_pipeline.trust.remarks import check_remarks
 from release_pipeline.verifier.documents import Fault, read_json
-from release_pipeline.verifier.remarks import hash_remarks, read_remarks
+from release_pipeline.verifier.remarks import Remarks, hash_remarks, read_remarks
 
 HIDDEN = "\x00\x07\r\t\x1b\x7f\x85\x9f\u2028\u2029\u202a\u202e\u2066\u2069\ud800\udfff"
 SUBJECTS = st.sampled_from(["people/1/r1", "people/2026-03/r12", "people", "rand-hie"])

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 
 PROGRAM = "release-pipeline"
-WHOLE = "\N{NON-BREAKING HYPHEN}"  # while help is broken into lines
 Params: TypeAlias = Mapping[str, Any]
 Stopped: TypeAlias = str | Callable[[Params], str] | None
 SECTIONS = {  # command: its module, which is imported when the command is called, and what it does
@@ -93,33 +92,8 @@ class Running:
     before: Mapping[Path, object] = field(default_factory=dict[Path, object])
 
 
-class Formatter(click.HelpFormatter):
-    """Help in which no line ends within a name: lines break at spaces, and never at a hyphen."""
-
-    def write(self, string: str) -> None:
-        """Write a part, with its hyphens as they were."""
-        super().write(string.replace(WHOLE, "-"))
-
-    def write_text(self, text: str) -> None:
-        """Write a paragraph, broken into lines."""
-        super().write_text(text.replace("-", WHOLE))
-
-    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
-        """Write a list of names and what each means."""
-        whole = [(name.replace("-", WHOLE), text.replace("-", WHOLE)) for name, text in rows]
-        super().write_dl(whole, col_max, col_spacing)
-
-
-class Context(click.Context):
-    """What a command is called with; its help is written by `Formatter`."""
-
-    formatter_class = Formatter
-
-
 class Command(click.Command):
-    """A command with one example in its help, options that exclude each other, and words for when it is stopped."""
-
-    context_class = Context
+    """A command with one example in its help, options that exclude each other, and what it says when it is stopped."""
 
     def __init__(self, *args: Any, example: str, stopped: Stopped = None, exclusive: Collection[str] = (), **more: Any) -> None:
         super().__init__(*args, **more)
@@ -131,8 +105,7 @@ class Command(click.Command):
             formatter.write(f"{'':{formatter.current_indent}}{PROGRAM} {self.example}\n")
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Call the command, once it is known what to say when somebody stops it."""
-
+        """Call the command, after noting what to say when somebody stops it."""
         given = [name for name in self.exclusive if ctx.params[name] not in (None, False, ())]
         if len(given) > 1:
             options = " and ".join(f"--{name.replace('_', '-')}" for name in given)
@@ -143,7 +116,7 @@ class Command(click.Command):
 
 
 class Actions(Command, click.Group):
-    """A command with actions below it."""
+    """A command with actions."""
 
     command_class = Command
 
@@ -154,8 +127,6 @@ class Actions(Command, click.Group):
 
 class Program(click.Group):
     """All commands in their groups. Only the module of the command that is called is imported."""
-
-    context_class = Context
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Every command, in the order of the groups."""
@@ -272,13 +243,13 @@ _STYLES = {
 
 
 def make_visible(text: str) -> str:
-    """The text with codes in the place of controls, escapes, overrides of direction and other letters that nobody sees. Line ends
-    and tabs stay."""
+    """The text with codes for controls, escapes, overrides of direction and other letters that nobody sees. Line ends and tabs
+    stay."""
     return _SUSPECT.sub(_show_letter, text)
 
 
 def keep_line(text: str) -> str:
-    """Likewise, for what must be one line: no name in it can begin another."""
+    """The text made visible in one line: no name in it can begin another line."""
     return make_visible(text).replace("\n", "\\n")
 
 
@@ -289,18 +260,18 @@ def _show_letter(match: re.Match[str]) -> str:
 
 
 class VisibleStream:
-    """A stream that writes so; all else is the stream's own."""
+    """A stream that writes texts as `make_visible` does."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
 
     def write(self, text: str) -> int:
-        """Write it, visibly."""
+        """Write the text, made visible."""
         self.stream.write(make_visible(text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Likewise."""
+        """Write each line, made visible."""
         for line in lines:
             self.write(line)
 
@@ -310,14 +281,14 @@ class VisibleStream:
 
 @contextmanager
 def visible_output() -> Iterator[None]:
-    """In the block standard output and standard error are such streams."""
+    """In the block standard output and standard error make texts visible."""
     out, err = (cast(TextIO, VisibleStream(stream)) for stream in (sys.stdout, sys.stderr))
     with redirect_stdout(out), redirect_stderr(err):
         yield
 
 
 def open_console(stream: TextIO) -> Console | None:
-    """A console for a terminal, whose own colour codes pass; None where the stream is no terminal. Rich respects NO_COLOR."""
+    """A console for a terminal, which lets colour codes pass; None where the stream is no terminal. Rich respects NO_COLOR."""
     if not stream.isatty() or os.environ.get("TERM") == "dumb":
         return None
     from rich.console import Console
@@ -326,7 +297,7 @@ def open_console(stream: TextIO) -> Console | None:
 
 
 class TableLine(str):
-    """The rows of a table in the place of a line; the first row is the head."""
+    """A line that stands for a table; the first of its rows is the head."""
 
     rows: Sequence[Sequence[str]] = ()
 
@@ -339,12 +310,12 @@ def draw_table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def table_drawer() -> Callable[[Sequence[Sequence[str]]], list[str]] | None:
-    """What makes a table of rows on a terminal; None elsewhere, where the table is aligned text."""
+    """The function that makes a table of rows on a terminal; None elsewhere, where a table is aligned text."""
     return draw_table if open_console(sys.stdout) is not None else None
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print each on a line of its own, and tables as such."""
+    """Print each line, and tables as such."""
     console = open_console(sys.stdout)
     for line in lines:
         if console is not None and isinstance(line, TableLine):
@@ -406,22 +377,22 @@ class Progress:
             self._bar.console.print(line)
 
 
-# What a stopped command says: how far it came, and how to go on.
+# What a stopped command says: what was done, and how to go on.
 
 
 STOPPED = 130
 AGAIN = "give the same command again: it finishes what is left, or says that it is done"
-_UNKNOWN = "how far it came could not be read: `release-pipeline status` says it"
+_UNKNOWN = "what was done could not be read: `release-pipeline status` says it"
 _OUTPUTS = ("output", "evidence")
 
 
 def list_outputs(params: Params) -> dict[Path, object]:
-    """The files that a command is to write, as they are before it. Each takes the place of what was there, whole."""
+    """The files that a command is to write, as they are before it."""
     return {file: _identify(file) for name in _OUTPUTS if isinstance(file := params.get(name), Path)}
 
 
 def describe_stop(running: Running) -> str:
-    """What was done before the command was stopped, and how it goes on. Stopping it once more does not wait for that."""
+    """What was done before the command was stopped, and how to go on. Stopping it once more does not wait for that."""
     try:
         if callable(running.stopped):
             return running.stopped(running.params)
@@ -430,19 +401,19 @@ def describe_stop(running: Running) -> str:
         return _UNKNOWN
 
 
-def tell_run(params: Params) -> str:
-    """How far the release of `run` is."""
-    from release_pipeline.operate.run import describe_stopped_run as describe_run
+def describe_stopped_run(params: Params) -> str:
+    """What was done of the release of `run`."""
+    from release_pipeline.operate.run import describe_progress
     from release_pipeline.pipeline.opening import last_revision
 
     site = params["site"]
     release = last_revision(site, params["policy"], params["release"])
-    words = describe_run(site, release)
+    progress = describe_progress(site, release)
     if params["revise"] is None:
-        return words
+        return progress
     if release == params.get("before", release):
-        return f"no revision of it was opened. {words}"
-    return f"{words}. It was opened as a revision: another --revise would open one more"
+        return f"no revision of it was opened. {progress}"
+    return f"{progress}. It was opened as a revision: another --revise would open one more"
 
 
 def describe_release(params: Params) -> str:

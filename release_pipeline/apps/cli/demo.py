@@ -1,4 +1,4 @@
-"""The command demo: a site of its own, and three releases about two surveys."""
+"""The command demo: a new site, and three releases about two surveys."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def demo(folder: Path, all: bool, fresh: bool) -> int:
 
 
 def _play(site: Site, waves: tuple[str, ...], progress: Progress) -> tuple[Path, list[str]]:
-    """Make the demo's releases as far as they are missing, and publish the first; its folder, and what verifying it found."""
+    """Make the releases that are missing, and publish the first. Returns its folder and the levels of what `verify` found."""
     from release_pipeline.apps.dagster.launch import run_publication, run_release
 
     releases = [*((PUBLIC_POLICY, wave) for wave in waves), (REFUSED_POLICY, "once"), (LICENSED_POLICY, "once")]
@@ -105,10 +105,10 @@ def _play(site: Site, waves: tuple[str, ...], progress: Progress) -> tuple[Path,
 
 
 def _find_refusal(site: Site) -> str:
-    """Why the second release was refused, in the words of its run."""
+    """Why the second release was refused, as its run said it."""
     lines, _ = list_releases(site)
-    words = next((line.reason or "" for line in lines if line.policy == REFUSED_POLICY), "")
-    return ("\n" + " " * 19).join(textwrap.wrap(words, 100))
+    reason = next((line.reason or "" for line in lines if line.policy == REFUSED_POLICY), "")
+    return ("\n" + " " * 19).join(textwrap.wrap(reason, 100))
 
 
 def _ask_for_more(site: Site) -> str:
@@ -121,6 +121,6 @@ def _ask_for_more(site: Site) -> str:
 
 def _tabulate(outcomes: Iterator[Outcome]) -> Iterator[str]:
     rows = [HEAD, *map(astuple, outcomes)]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(HEAD))]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         yield "  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip()

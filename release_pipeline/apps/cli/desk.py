@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
 from release_pipeline.apps.cli import commands as cli
 from release_pipeline.apps.desk.backend.people import make_token, withdraw_tokens
-from release_pipeline.apps.desk.demo import Player, check_demo, prepare_demo_desk, publishing
 from release_pipeline.apps.desk.opening import default_socket, find_account, opened_backend, read_proxy, serve_web
 from release_pipeline.apps.door import opened_listener
-from release_pipeline.errors import WrongUsage
-from release_pipeline.sentences import DEMO
-from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.site import Site, check_desk_address, find_site, read_desk_address
 
 PORT_OF_DESK = 8796
@@ -24,16 +18,13 @@ _STOP = "(stop with Ctrl-C)"
 _port = click.option("--port", type=cli.PORT, default=PORT_OF_DESK, show_default=True, help="The port on this machine.")
 
 
-@cli.actions("desk --demo --home demo", invoke_without_command=True, stopped="the desk is closed")
+@cli.actions("desk --home demo", invoke_without_command=True, stopped="the desk is closed")
 @_port
 @cli.allow_host
 @cli.proxy
-@cli.flag("--demo", "Play with a demo site: links for five people, their keys, and a service.")
 @cli.home_path
 @click.pass_context
-def desk(
-    context: click.Context, port: int, allow_hosts: tuple[str, ...], trusted_proxy: Path | None, demo: bool, home: Path | None
-) -> None:
+def desk(context: click.Context, port: int, allow_hosts: tuple[str, ...], trusted_proxy: Path | None, home: Path | None) -> None:
     """Stewards, reviewers, officers, auditors and operators work on its pages, and sign elsewhere.
 
     Without an action both parts run on the site's account. Use this only for a trial: anyone who
@@ -43,9 +34,6 @@ def desk(
         cli.refuse_options_before_action(context)
         return
     site = find_site(home)
-    if demo:
-        _play_demo(site, port, allow_hosts, trusted_proxy)
-        return
     known_proxy = None if trusted_proxy is None else read_proxy(trusted_proxy)
     socket = default_socket(site)
     with opened_listener(port) as listener, opened_backend(site, socket, proxy=known_proxy):
@@ -93,42 +81,6 @@ def token(person: str, days: int, at: str | None, withdraw: bool, site: Site) ->
     if at is not None:
         address = check_desk_address(at, where="--at")
     print(f"for {person} alone, for {days} days: {address}/login#{make_token(site, person, days=days)}")
-
-
-def _play_demo(site: Site, port: int, also: tuple[str, ...], trusted_proxy: Path | None) -> None:
-    if trusted_proxy is not None:
-        raise WrongUsage("the demo's people come in by links.", where="--trusted-proxy", remedy="Leave it out.")
-    check_demo(site)
-    socket, address = default_socket(site), f"http://127.0.0.1:{port}"
-    with contextlib.ExitStack() as stack:
-        listener = stack.enter_context(opened_listener(port))
-        stack.enter_context(opened_backend(site, socket))
-        players = prepare_demo_desk(site)  # now that no other desk runs, whose links would end
-        stack.enter_context(publishing(site, lambda words, release: _tell_publication(site, words, release)))
-        serve_web(
-            socket,
-            port=port,
-            also=also,
-            ready=lambda _: _tell_players(site, address, players),
-            listener=listener,
-        )
-
-
-def _tell_players(site: Site, address: str, players: Iterable[Player]) -> None:
-    keys = site.home / "keys"
-    people = "\n".join(
-        DEMO("desk.person", name=each.name, roles=", ".join(each.roles), first=each.first, address=address, token=each.token)
-        for each in players
-    )
-    print(DEMO("desk.players", address=address, people=people, keys=keys, stop=_STOP), flush=True)
-
-
-def _tell_publication(site: Site, words: str, release: ReleaseId | None) -> None:
-    print(words, flush=True)
-    if release is not None:
-        from release_pipeline.apps.dagster.launch import record_published
-
-        record_published(site, release)
 
 
 def _say_ready(address: str) -> None:

@@ -97,8 +97,7 @@ def explore(**given: Any) -> None:
     if options.choose is not None:
         _write(options, axes, options.choose)
         return
-    by, same = read_name(options.by), {name: given[name] for name in _ASKED}
-    asked = Asked(**same, axes=axes, targets=options.target, by=by)
+    asked = Asked(**{name: given[name] for name in _ASKED}, axes=axes, targets=options.target, by=read_name(options.by))
     before = read_policy(options.policy)
     with Progress(quiet=options.quiet) as progress:
         explored = try_settings(options.policy, asked, progress=progress)

@@ -1,4 +1,4 @@
-"""Commands that keep a site from being lost unseen: backup, restore, head; and alert, for sites without a daemon."""
+"""Commands that keep a site: backup, restore, head; and alert, for sites without a daemon."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from release_pipeline.apps.cli.commands import keep_line, print_lines
 from release_pipeline.errors import WrongUsage
 from release_pipeline.ledger.office import load_head, read_head
 from release_pipeline.operate.alerts.look import describe_preview, find_warnings, preview
-from release_pipeline.operate.alerts.sending import NOBODY, describe_sent, tell
+from release_pipeline.operate.alerts.sending import NOBODY, describe_sent, send_alerts
 from release_pipeline.operate.backup import describe_restored, write_backup
 from release_pipeline.operate.backup import restore as put_back
 from release_pipeline.operate.survivors import accept, read_named
@@ -32,8 +32,8 @@ def backup(output: Path, overwrite: bool, site: Site) -> None:
     key. It leaves out private keys of people, sources and dagster/."""
     made = write_backup(site, output, overwrite=overwrite)
     print(f"{output}: {len(made.files)} files as of event {made.head.number}")
-    print(f"SHA-256 {made.sha256}: kept elsewhere, it tells whether this file was changed (restore --sha256)")
-    print("Confidential, as the vault is, whose key is in it: whoever has this file has everything.")
+    print(f"SHA-256 {made.sha256}: keep it elsewhere; it shows whether this file was changed (restore --sha256)")
+    print("Confidential: it has the vault and its key, so anyone who has this file has everything.")
 
 
 @cli.command("restore site.tar --into site", exclusive=("charged", "nothing_else"))
@@ -76,8 +76,8 @@ def _accept(options: SimpleNamespace) -> None:
         raise WrongUsage("the officer names --key, and --charged FILE or --nothing-else.")
     named = {} if options.charged is None else read_named(options.charged)
     entered = accept(find_site(options.home), key=read_key(options.key), named=named, show=print)
-    for words in entered.overdrawn:
-        print(f"{words}. Nothing more is charged to it until the officer raises the cap")
+    for sentence in entered.overdrawn:
+        print(f"{sentence}. Nothing more is charged to it until the officer raises the cap")
     print(f"accepted; {len(entered.charges)} charges entered")
 
 
@@ -110,11 +110,11 @@ def alert(dry_run: bool, site: Site) -> int:
     """Use it from cron, where no daemon runs: the daemon does this twice a minute. Each alert is sent
     once; failed deliveries are retried next time. The exit code is 1 if something could not be
     sent."""
-    for words in find_warnings(site):
-        print(f"{cli.PROGRAM}: warning: {keep_line(words)}", file=sys.stderr)
+    for warning in find_warnings(site):
+        print(f"{cli.PROGRAM}: warning: {keep_line(warning)}", file=sys.stderr)
     if dry_run:
         print_lines(describe_preview(preview(site)))
         return 0
-    sent = tell(site)
+    sent = send_alerts(site)
     print_lines(describe_sent(sent) if sent else [NOBODY])
     return 1 if any(each.left for each in sent) else 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from release_pipeline.policy import load_policy
 from release_pipeline.policy.plans.diff import describe_diff
 from release_pipeline.policy.plans.skeleton import draft_unsaid
 from release_pipeline.store.files import PUBLIC, check_output, write_text
+from release_pipeline.verifier.documents import NAME
 
 
 @cli.command("init people --from people.csv -o policies/people.yaml")
@@ -30,7 +30,7 @@ def init(name: str, file: Path, columns: str | None, header: bool, output: Path 
     """A person fills in what the header does not say."""
     from release_pipeline.explore.draft import draft_policy  # it reads files, which the other commands here do not
 
-    if re.fullmatch(r"[a-z][a-z0-9-]{0,62}", name) is None:
+    if NAME.fullmatch(name) is None:
         raise WrongUsage("this is not a name for a policy.", where=name, remedy="Use lower-case letters, digits, hyphens.")
     text = draft_policy(
         name,

@@ -1,4 +1,4 @@
-"""Commands that take a release to the public and back: publish, deliver, retract, supersede; papers and dossiers about it."""
+"""Commands that publish a release or withdraw it: publish, deliver, retract, supersede; and papers and dossiers about it."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def dossier(target: str, output: Path, overwrite: bool, site: Site) -> None:
 
 
 def _deliver(site: Site, release: ReleaseId | None, *, only: str | None = None) -> bool:
-    """Do what is outstanding at targets, and print what was done; returns whether there was anything."""
+    """Deliver what is outstanding at targets, and print what was done; returns whether anything was."""
     outcomes = list[str]()
 
     def show(outcome: str) -> None:

@@ -51,13 +51,13 @@ def export(target: str, output: Path, remarks: Path | None, site: Site) -> None:
 @cli.home
 def import_(statements: tuple[Path, ...], remarks: Path | None, site: Site) -> None:
     """Record signed statements, as if they were signed here."""
-    beside = [remarks_file(file) for file in statements if remarks_file(file).is_file()]
-    files = list(dict.fromkeys([*beside, *statements]))  # remarks first: the vote that they came with may end the review
+    remarked_with = [remarks_file(file) for file in statements if remarks_file(file).is_file()]
+    files = list(dict.fromkeys([*remarked_with, *statements]))  # remarks first: the vote that they came with may end the review
     signed = [(file, read_statement(file)) for file in files]
     remarked = [file for file, content in signed if content["statement"]["kind"] == KIND]
     if remarks is not None and len(remarked) != 1:
         what = f"--remarks is the document of one statement of remarks, and here are {len(remarked)}."
-        raise WrongUsage(what, remedy="Without it the document is looked for beside each statement.")
+        raise WrongUsage(what, remedy="Without it the document is looked for next to each statement.")
     for file, content in signed:
         document = read_document(remarks or document_file(file)) if file in remarked else None
         _print_decision(approvals.import_statement(site, content, document), content["statement"]["kind"])
@@ -168,6 +168,6 @@ def _print_decision(decision: Decision, kind: str) -> None:
 
 
 def _warn_of_same_people(site: Site, name: str) -> None:
-    """Before anybody signs. A policy that cannot be read is refused by what comes next."""
-    for words in warn_by_name(site, name):
-        print(f"warning: {words}", file=sys.stderr)
+    """Warn of other populations with the same people, before anybody signs; a policy that cannot be read is refused later."""
+    for warning in warn_by_name(site, name):
+        print(f"warning: {warning}", file=sys.stderr)

@@ -8,13 +8,12 @@ from typing import Any
 import click
 
 from release_pipeline.apps.cli import commands as cli
-from release_pipeline.apps.cli.commands import Progress, print_lines, tell_run
+from release_pipeline.apps.cli.commands import Progress, describe_stopped_run, print_lines
 from release_pipeline.apps.cli.options import print_document, read_name
 from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
 from release_pipeline.ledger.states import check_not_held, hold_series, resume_series, status_of
 from release_pipeline.operate.retention import prune as prune_vault
-from release_pipeline.operate.run import describe_run, is_drawn
-from release_pipeline.operate.run import tell_run as view_run
+from release_pipeline.operate.run import describe_run, is_drawn, view_run
 from release_pipeline.operate.timetable import describe_left, describe_missing, read_missed
 from release_pipeline.pipeline.opening import last_revision, open_release, revise_release
 from release_pipeline.store.registry import ReleaseId
@@ -26,7 +25,7 @@ _why = click.option("--why", required=True, metavar="REASON", help="The reason, 
 _HELD = "`release-pipeline status` says whether it is held"
 
 
-@cli.command("run people --release 2", stopped=tell_run, exclusive=("release", "backfill"))
+@cli.command("run people --release 2", stopped=describe_stopped_run, exclusive=("release", "backfill"))
 @_policy
 @click.option("--release", help="Which release, where there are several: 2, or 2/r1 for a revision.")
 @click.option("--revise", metavar="REASON", help="Open the next revision first, which spends budget again.")
@@ -46,7 +45,7 @@ def run(policy: str, release: str | None, revise: str | None, backfill: bool, js
         click.get_current_context().params["before"] = last_revision(site, policy, release)
         id = revise_release(site, policy, release, why=revise)
         earlier = f"{id.policy}/{id.release}/r{id.revision - 1}"
-        message = f"{id}: opened, to be charged anew; {earlier} stands if it is published, and is given up if not"
+        message = f"{id}: opened, to be charged again; {earlier} stands if it is published, and is given up if not"
         print(message, file=sys.stderr)
     else:
         id = open_release(site, policy, release).id
@@ -70,7 +69,7 @@ def _run_release(site: Site, release: ReleaseId, progress: Progress) -> None:
 
 
 def _run_missed(site: Site, policy: str) -> None:
-    """Run what was missed, one after the other, up to the first that is refused."""
+    """Run the missed releases, one after the other, up to the first that is refused."""
     done = list[str]()
     with Progress() as progress:
         while missed := [name for name in read_missed(site, site.policy(policy)) if name not in done]:
@@ -88,15 +87,16 @@ def _run_missed(site: Site, policy: str) -> None:
 
 
 def _open_missed(site: Site, policy: str, name: str) -> ReleaseId:
-    """The release, when its source has it: what has not arrived is not opened, and so not blocked."""
-    flow = open_release(site, policy, name)
+    """The release, if its source has it: what has not arrived is not opened, and so not blocked."""
+    context = open_release(site, policy, name)
     with site.open_registry(read_only=True) as registry:
-        uncharged = status_of(registry, flow.id).charge is None
-        if uncharged:
-            check_not_held(registry, flow.id)
-    if uncharged and (missing := describe_missing(site, flow.policy, name)):
-        raise Blocked(missing, where=str(flow.id), remedy="Repair the source, or run a later one by name: it is then left out.")
-    return flow.id
+        is_uncharged = status_of(registry, context.id).charge is None
+        if is_uncharged:
+            check_not_held(registry, context.id)
+    if is_uncharged and (missing := describe_missing(site, context.policy, name)):
+        remedy = "Repair the source, or run a later one by name: it is then left out."
+        raise Blocked(missing, where=str(context.id), remedy=remedy)
+    return context.id
 
 
 @cli.command('hold people --why "the source is wrong"', stopped=_HELD)
@@ -138,7 +138,7 @@ def prune(dry_run: bool, site: Site) -> None:
     and rewrites the files that held them. Candidates, spent budget and the exposure of people stay."""
     emptied = prune_vault(site, dry_run=dry_run)
     for each in emptied:
-        verb = "would be emptied" if dry_run else "emptied, and the file written anew"
+        verb = "would be emptied" if dry_run else "emptied, and the file rewritten"
         print(f"{each.population}: {verb}: {', '.join(str(release) for release in each.releases)}")
     if not emptied:
         print("nothing is older than its policy retains it")

@@ -30,7 +30,7 @@ def status(json: bool, health: bool, site: Site) -> int:
 
 
 def _show_health(site: Site, *, json: bool) -> int:
-    from release_pipeline.apps.dagster.heartbeat import read_heartbeat
+    from release_pipeline.apps.dagster.runs import read_heartbeat
     from release_pipeline.operate.health import check_health, describe_health
 
     health = check_health(site, heartbeat=lambda: read_heartbeat(site))

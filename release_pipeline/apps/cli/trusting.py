@@ -17,12 +17,11 @@ from release_pipeline.policy.loading.load import read_text
 from release_pipeline.store.files import check_output, write_text
 from release_pipeline.store.site import Site
 from release_pipeline.trust import revocation
-from release_pipeline.trust import revocation as succession
 from release_pipeline.trust.keys import PublicKey, check_person, read_key, read_public_key, write_statement
 from release_pipeline.trust.members import Trust, distrust, trust_key
 from release_pipeline.trust.revocation import REVOKED_FILE, Proposal, describe_proposal
 
-_WRITTEN = "a file is written whole or not at all: look whether it is there"
+_WRITTEN = "a file is written whole or not at all: look whether it exists"
 
 
 @cli.command("trust eva --role reviewer --public eva.pub --key officer", stopped=AGAIN)
@@ -84,7 +83,7 @@ _STOLEN = "Since when somebody else may have had the officer's key: what it sign
 @cli.home
 def hand_over(name: str, public: Path, output: Path, key: Path, site: Site) -> None:
     """Sign who follows the officer; changes nothing yet."""
-    _write_proposal(output, succession.hand_over(site, name, read_public_key(public), key=read_key(key)))
+    _write_proposal(output, revocation.hand_over(site, name, read_public_key(public), key=read_key(key)))
 
 
 @officer.command("recover", example="officer recover eva --public eva.pub -o next.json", stopped=_WRITTEN)
@@ -95,7 +94,7 @@ def hand_over(name: str, public: Path, output: Path, key: Path, site: Site) -> N
 @cli.home
 def recover(name: str, public: Path, stolen_from: datetime | None, output: Path, site: Site) -> None:
     """Propose an officer to recovery keys; changes nothing yet."""
-    _write_proposal(output, succession.recover(site, name, read_public_key(public), stolen=stolen_from))
+    _write_proposal(output, revocation.recover(site, name, read_public_key(public), stolen=stolen_from))
 
 
 @officer.command("accept", example="officer accept next.json --key eva", stopped=AGAIN)
@@ -107,7 +106,7 @@ def accept(proposal: Path, statement: tuple[Path, ...], key: Path, site: Site) -
     """Become the officer, by your own signature."""
     proposed = _read_proposal(proposal)
     print_lines(describe_proposal(proposed))
-    _print_members(succession.accept(site, proposed, _read_statements(statement), key=read_key(key)))
+    _print_members(revocation.accept(site, proposed, _read_statements(statement), key=read_key(key)))
     former, revoked = proposed.document["from"], {each["key"]: each["from"] for each in proposed.document["revoked"]}
     counts = "what it signed until now stands"
     if former in revoked:
@@ -133,12 +132,12 @@ def recovery(
     (-o) for the holders of today's recovery keys: K of them must sign other ones too."""
     holders = _read_holders(public)
     if key is None and output is not None:
-        _write_proposal(output, succession.propose_recovery(site, threshold, holders))
+        _write_proposal(output, revocation.propose_recovery(site, threshold, holders))
         return
     if key is None or output is not None:
         what = "the officer names --key; a proposal for the holders of today's recovery keys is written to -o FILE.json."
         raise WrongUsage(what)
-    succession.name_recovery(site, threshold, holders, _read_statements(statement), key=read_key(key))
+    revocation.name_recovery(site, threshold, holders, _read_statements(statement), key=read_key(key))
     for name, public_key in sorted(holders.items()):
         print(f"{name:<20} recovery  {public_key.fingerprint}")
     print(f"any {threshold} of these {len(holders)} can replace the officer")
@@ -154,7 +153,7 @@ def recovery_sign(proposal: Path, name: str | None, output: Path, key: Path) -> 
     check_output(output, endings=(".json",), overwrite=False, hint=False)
     proposed = _read_proposal(proposal)
     print_lines(describe_proposal(proposed))
-    signed = succession.sign_proposal(proposed, name or key.stem, key=read_key(key))
+    signed = revocation.sign_proposal(proposed, name or key.stem, key=read_key(key))
     write_text(output, write_statement(signed))
     print(f"{output}: signed; for whoever asked you, if that above is what they told you")
 
@@ -192,7 +191,7 @@ def _write_proposal(file: Path, proposal: Proposal) -> None:
 
 
 def _read_proposal(file: Path) -> Proposal:
-    return succession.parse_proposal(read_text(file), where=str(file))
+    return revocation.parse_proposal(read_text(file), where=str(file))
 
 
 def _read_statements(files: tuple[Path, ...]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The commands that test what is claimed: verify, audit-claims."""
+"""The commands that test claims: verify, audit-claims."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What Dagster shows. The only folder that imports it.
 
-For a team's own Dagster project: `build_defs`, and `ReleasePipelineSite` for YAML. Both are loaded when somebody asks for them:
-whoever wants a module of this folder alone does not pay for all.
+For a team's own Dagster project: `build_defs`, and `ReleasePipelineSite` for YAML. Both are loaded
+when somebody asks for them, so that other modules of this folder load without them.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 __all__ = ["ReleasePipelineSite", "build_defs"]
-_PLACES = {"ReleasePipelineSite": "component", "build_defs": "building"}
+_MODULES = {"ReleasePipelineSite": "component", "build_defs": "building"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

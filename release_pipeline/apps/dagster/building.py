@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,28 +22,27 @@ def build_defs(
     *,
     prefix: str | Sequence[str] = (),
     automations: str = "off",
-    resource_overrides: Mapping[str, Any] | None = None,
     say: Callable[[str], None] = lambda _: None,
     only: str | None = None,
 ) -> dg.Definitions:
     """The definitions of the site at `home`. A broken policy has a failing check and no chain; the others are untouched. Raises
     where there is no site.
 
-    They merge with others (`dg.Definitions.merge`): they name no executor, for every job of theirs brings its own, and under a
-    `prefix` all names carry it, so that several sites stand side by side. `automations`: `on` or `off`, how schedules and sensors
-    begin. `say` is told steps and warnings of releases that are made in this process. With `only` the policy of that name is the
-    only one, for a run of one release needs no other."""
+    They merge with others (`dg.Definitions.merge`): they name no executor, since each of their jobs has its own, and under a
+    `prefix` all names carry it, so that a project can have several sites. `automations`: `on` or `off`, how schedules and
+    sensors begin. `say` gets steps and warnings of releases that are made in this process. `only`: the one policy that a run of
+    one release needs."""
     site = find_site(home)
     home, names, begin = site.home, read_prefix(prefix), read_automations(automations)
     loaded = stamp_files(home)
-    files = [build_policy_asset(file, names) for file in list_policies(home) if only in (None, file.stem)]
+    policy_files = [build_policy_asset(file, names) for file in list_policies(home) if only in (None, file.stem)]
     checking = dg.define_asset_job(
         names.name("check_policies"),
-        selection=dg.AssetSelection.assets(*files),
+        selection=dg.AssetSelection.assets(*policy_files),
         executor_def=dg.in_process_executor,
         description="Read every policy of the site and say what is wrong with it, or what it will do.",
     )
-    assets: list[Any] = [*files]
+    assets: list[Any] = [*policy_files]
     jobs: list[Any] = [checking]
     pruning, daily = build_prune(names, begin)
     delivering, hourly = build_delivery(names, begin)
@@ -64,10 +63,5 @@ def build_defs(
             build_telling(names, begin),
             *(build_arrival(policy, names, begin if policy.cron else OFF) for policy in policies),
         ],
-        resources=_fix_sites({names.resource: SiteResource(str(home)), **(resource_overrides or {})}),
+        resources={names.resource: fix_site(SiteResource(str(home)))},
     )
-
-
-def _fix_sites(resources: Mapping[str, Any]) -> dict[str, Any]:
-    """The resources; of a bare object Dagster would take any config."""
-    return {name: fix_site(value) if isinstance(value, SiteResource) else value for name, value in resources.items()}

@@ -15,8 +15,8 @@ _HOME = dg.Resolver.default(
     examples=["../../sites/health", "/srv/health"],
 )
 _PREFIX = dg.Resolver.default(
-    description="What every name of the site begins with in this project; needed by all sites but one. It stays as it is once "
-    "something was released: records of Dagster stand under these names.",
+    description="What every name of the site begins with in this project; needed by all sites but one. Keep it once "
+    "something was released: Dagster's records have these names.",
     examples=["health", ["statistics", "health"]],
 )
 
@@ -36,8 +36,8 @@ class ReleasePipelineSite(dg.Component, dg.Resolvable, dg.Model):
     automations: Annotated[str | bool, _AUTOMATIONS] = "off"
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
-        """The definitions of the site; refused in words where there is none."""
+        """The definitions of the site; `WrongUsage` where there is none."""
         here = context.path if context.path.is_dir() else context.path.parent
         home, prefix = here / Path(self.home).expanduser(), () if self.prefix is None else self.prefix
-        said = self.automations if isinstance(self.automations, str) else {True: "on", False: "off"}[self.automations]
-        return build_defs(home, prefix=prefix, automations=said)
+        switch = self.automations  # YAML reads `on` as true
+        return build_defs(home, prefix=prefix, automations=switch if isinstance(switch, str) else "on" if switch else "off")

@@ -1,7 +1,6 @@
-"""The definitions that workspace.yaml loads, in processes that are this site's alone.
+"""The definitions that workspace.yaml loads, in processes that belong to one site, which are set up here.
 
-What is done to the process here is for the site's own: `building` has the definitions themselves, and leaves a team's process as
-it is.
+`building` makes the definitions, and leaves a team's process as it is.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""How somebody comes in with the token of the start: the page for it, the cookie that follows, and the way out.
+"""The door before Dagster's UI: login by a token or a trusted proxy, and an ASGI application that
+passes on what was judged.
 
-The token stands behind the # of the link, which browsers send to nobody: neither a log nor a Referer has it. The page posts it.
-Cookies are shared by all ports of a machine, so that any server of another account at 127.0.0.1 would be sent ours; only its path
-keeps it from them. So everything of Dagster's is below a path that nobody else knows, made anew at each start; and each role has
-its own, or who may look could have the cookie of who operates sent to such a server.
+The token comes after the # of the link, which browsers send to nobody: neither a log nor a Referer
+has it. The page posts it. Browsers share cookies among all ports of a machine, so a server of
+another account at 127.0.0.1 would get ours; only the path of a cookie keeps it from them. So
+everything of Dagster's is below a path that nobody else knows, drawn at each start. Each role has a
+path, or a viewer could have the cookie of an operator sent to such a server.
 """
 
 from __future__ import annotations
@@ -50,8 +52,7 @@ _PAGES = jinja2.Environment(
 
 
 class Entrance:
-    """Login and logout: a token for each role, and the sessions that were begun with them. All of it is in memory only and ends
-    with the process."""
+    """Login and logout: a token for each role, and the sessions that were begun with them, in memory only."""
 
     def __init__(self, roles: Iterable[Role], *, clock: Callable[[], float] = time.monotonic) -> None:
         self.tokens = {role: secrets.token_urlsafe(32) for role in roles}
@@ -60,14 +61,14 @@ class Entrance:
         self._sessions: dict[str, tuple[Role, float]] = {}  # by the hash of its secret: its role, and when it ends
 
     def find(self, headers: Headers) -> Role | None:
-        """The role of who asks, by the cookie."""
+        """The role of the person who asks, by the cookie; None without a session."""
         sessions = (self._sessions.get(hash_secret(secret)) for secret in _read_cookies(headers))
         return next((role for role, ends in filter(None, sessions) if ends > self._clock()), None)
 
-    def show_login(self, *, words: str = "", status: int = 200) -> Response:
+    def show_login(self, *, message: str = "", status: int = 200) -> Response:
         """The page that asks for the token."""
         nonce = secrets.token_urlsafe(16)
-        page = HTMLResponse(_PAGES.get_template("login.html").render(words=words, nonce=nonce), status)
+        page = HTMLResponse(_PAGES.get_template("login.html").render(message=message, nonce=nonce), status)
         page.headers["Content-Security-Policy"] = (
             f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; form-action 'self'; base-uri 'none'"
         )
@@ -81,11 +82,13 @@ class Entrance:
 
     def log_in(self, form: bytes) -> Response:
         """A session, if the form has the token."""
-        said = parse_qs(form.decode("latin-1"))
-        token, now = hash_secret(said.get("token", [""])[0].strip()), self._clock()
+        fields = parse_qs(form.decode("latin-1"))
+        token, now = hash_secret(fields.get("token", [""])[0].strip()), self._clock()
         role = next((role for role, known in self.tokens.items() if hmac.compare_digest(token, hash_secret(known))), None)
         if role is None:
-            return self.show_login(words="This is not the token of this start. Each start of the UI prints another.", status=403)
+            return self.show_login(
+                message="This is not the token of this start. Each start of the UI prints another.", status=403
+            )
         secret, prefix = secrets.token_urlsafe(32), self.prefixes[role]
         self._sessions = {digest: session for digest, session in self._sessions.items() if session[1] > now}
         self._sessions[hash_secret(secret)] = (role, now + LASTS_SECONDS)
@@ -103,13 +106,9 @@ class Entrance:
 
 
 def _read_cookies(headers: Headers) -> list[str]:
-    """Every cookie of our name: a server at another port may have set one too, which then is only one more wrong one."""
+    """Every cookie of our name: a server at another port may have set one too, which is one more wrong one."""
     pairs = (part.strip().partition("=") for part in (read_one(headers, b"cookie") or "").split(";"))
     return [secret for name, _, secret in pairs if name == _COOKIE][:_MOST_COOKIES]
-
-
-# Which role somebody has whom a reverse proxy names: by their groups, which it takes from its OIDC
-# provider.
 
 
 _HEADERS, _LISTS = ("secret_header", "person_header", "groups_header"), ("hosts", "view", "operate")
@@ -117,63 +116,60 @@ _HEADERS, _LISTS = ("secret_header", "person_header", "groups_header"), ("hosts"
 
 @dataclass(frozen=True, slots=True)
 class TrustedProxy(ProxyHeaders):
-    """A proxy, and the groups that each role is of."""
+    """A reverse proxy that names people and their groups, as its OIDC provider has them; a role is for groups."""
 
     groups_header: str
     view: frozenset[str]
     operate: frozenset[str]
 
     def find(self, headers: Headers) -> Role:
-        """The role of who asks; refuses whoever did not come through the proxy, or is of no group that has a role."""
+        """The role of the person who asks; `Refused` if they did not come through the proxy, or no
+        group of theirs has a role."""
         self.find_person(headers)
         groups = {group.strip() for group in (read_one(headers, self.groups_header.encode()) or "").split(",")} - {""}
-        for role, named in ((Role.OPERATE, self.operate), (Role.VIEW, self.view)):
-            if groups & named:
+        for role, allowed in ((Role.OPERATE, self.operate), (Role.VIEW, self.view)):
+            if groups & allowed:
                 return role
         raise Refused(403, "none of your groups may look at this site, or operate it.")
 
 
 def read_proxy(file: Path) -> TrustedProxy:
-    """What a file says of a trusted proxy."""
-    said = read_proxy_file(file, headers=_HEADERS, lists=_LISTS)
-    lists = {"hosts": tuple(said["hosts"]), "view": frozenset(said["view"]), "operate": frozenset(said["operate"])}
-    return TrustedProxy(**{**said, **lists})
-
-
-# The door itself: an ASGI application around Dagster's, which gets nothing that was not judged
-# here.
+    """The trusted proxy that a file describes."""
+    parts = read_proxy_file(file, headers=_HEADERS, lists=_LISTS)
+    lists = {"hosts": tuple(parts["hosts"]), "view": frozenset(parts["view"]), "operate": frozenset(parts["operate"])}
+    return TrustedProxy(**{**parts, **lists})
 
 
 ROLE = "release_pipeline.role"  # in the scope, for Dagster's own permissions
 ALIVE = "/server_info"  # answered to everybody who knows the name of the door, with nothing
 GRAPHQL = "/graphql"
-# What Dagster serves beside its pages: files by their path, runs whole, and a playground that loads
-# foreign scripts. Mutations by GET are among it.
+# What Dagster serves besides its pages: files by their path, whole runs, a playground that loads foreign
+# scripts, and mutations by GET.
 _CLOSED = (GRAPHQL, "/graphiql", "/logs", "/notebook", "/dagit", "/dagit_info", "/download_debug", "/server_info")
-_NO_FRAMES = (b"content-security-policy", b"frame-ancestors 'none'")  # beside a policy of the page: both hold
+_NO_FRAMES = (b"content-security-policy", b"frame-ancestors 'none'")  # next to a policy of the page: both hold
 _KEPT_OUT = (b"cookie", b"authorization", b"forwarded")
 _NOT_ALLOWED = 1008  # the code of RFC 6455 for a websocket that is closed for its content
 
 
 class Door:
-    """Lets requests through to Dagster: whose, from where, and what they may ask.
+    """Lets requests through to Dagster, by who asks, from which page, and for what.
 
-    `places`: Dagster's application below each prefix. `way`: by the token that was printed, or by
-    the headers of a proxy. `most`: what anybody may do here, whatever their role. `machines`
-    answers those that have no session.
+    `applications`: Dagster's application below each prefix. `way`: how people come in, by the token
+    that was printed or by the headers of a proxy. `most`: what anybody may do here, whatever their
+    role. `machines` answers those without a session.
     """
 
     def __init__(
         self,
-        places: Mapping[str, ASGIApp],
+        applications: Mapping[str, ASGIApp],
         *,
         way: Entrance | TrustedProxy,
         addresses: Addresses,
         most: Role,
         machines: Machines,
     ) -> None:
-        self._places, self._way, self._addresses, self._most = dict(places), way, addresses, most
-        self._machines = machines
+        self._applications, self._way, self._addresses = dict(applications), way, addresses
+        self._most, self._machines = most, machines
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
@@ -181,7 +177,7 @@ class Door:
             await self._connect(scope, receive, send)
             return
         if scope["type"] != "http":
-            await next(iter(self._places.values()))(scope, receive, send)
+            await next(iter(self._applications.values()))(scope, receive, send)
             return
         send = with_headers(send, always=SECURITY_HEADERS, defaults={b"cache-control": b"no-store"}, more=[_NO_FRAMES])
         try:
@@ -224,15 +220,15 @@ class Door:
         return None
 
     def _find_prefix(self, path: str) -> str | None:
-        """Below which prefix a path is; the only one of a proxy's is empty."""
-        return next((prefix for prefix in self._places if path.startswith(f"{prefix}/")), None)
+        """The prefix that a path is below; behind a proxy the only one is empty."""
+        return next((prefix for prefix in self._applications if path.startswith(f"{prefix}/")), None)
 
     def _find_role(self, headers: Headers) -> Role | None:
         role = self._way.find(headers)
         return self._most if role is not None and self._most is Role.VIEW else role
 
     async def _pass(self, role: Role, prefix: str, request: Request, send: Send) -> None:
-        """To Dagster, with nothing that tells who it is, and a body that was judged."""
+        """Send a request to Dagster, without headers that say who asks, and with a body that was judged."""
         inside, headers = request.scope["path"].removeprefix(prefix), self._clean(request.scope["headers"])
         receive = request.receive
         if request.method != "POST":
@@ -248,10 +244,10 @@ class Door:
             headers = [pair for pair in headers if pair[0].lower() != b"content-length"]
             headers.append((b"content-length", str(len(body)).encode()))
             receive = _replay(body, receive)
-        await self._places[prefix]({**request.scope, "headers": headers, ROLE: role}, receive, send)
+        await self._applications[prefix]({**request.scope, "headers": headers, ROLE: role}, receive, send)
 
     async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """A websocket, which browsers open to any server for any page: only ours is let in."""
+        """Answer a websocket, which browsers open to any server for any page: only our pages may."""
         headers, prefix = scope["headers"], self._find_prefix(scope["path"])
         role = None
         with suppress(Refused):
@@ -264,19 +260,19 @@ class Door:
             await send({"type": "websocket.close", "code": _NOT_ALLOWED})
             return
         passed = {**scope, "headers": self._clean(headers), ROLE: role}
-        carried = Carried(role, lambda: self._find_role(headers) is role, receive, send)
-        await self._places[prefix](passed, carried.receive, carried.send)
+        judged = JudgedSocket(role, lambda: self._find_role(headers) is role, receive, send)
+        await self._applications[prefix](passed, judged.receive, judged.send)
 
     def _clean(self, headers: Headers) -> list[tuple[bytes, bytes]]:
-        """Without what logs somebody in, here or anywhere: Dagster needs none of it."""
+        """The headers without those that log somebody in: Dagster needs none of them."""
         way = self._way
         named = () if isinstance(way, Entrance) else (way.secret_header, way.person_header, way.groups_header)
         out = {*_KEPT_OUT, *(name.encode() for name in named)}
         return [pair for pair in headers if pair[0].lower() not in out]
 
 
-class Carried:
-    """One websocket, each message judged. It is closed with the first message after its session's end."""
+class JudgedSocket:
+    """A websocket whose messages are judged. The first message after the end of its session closes it."""
 
     def __init__(self, role: Role, is_here: Callable[[], bool], receive: Receive, send: Send) -> None:
         self._role, self._is_here, self._receive, self._send = role, is_here, receive, send
@@ -313,7 +309,7 @@ class Carried:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """A body that was read, for who reads it next; after it, what the connection says."""
+    """Gives a body that was read once more, and after it what the connection gives."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:

@@ -1,7 +1,7 @@
-"""The guarded front door of Dagster's UI: who comes in, from which page, and what may be asked.
+"""Whether a GraphQL request may reach Dagster: by what its document asks for, and never by how its text looks.
 
-Dagster's webserver runs mutations sent by GET and looks at neither Origin nor Host. It is therefore never at a port of its
-own: its application runs inside the process of the door, behind `guard`.
+Dagster's webserver runs mutations sent by GET and looks at neither Origin nor Host. It therefore has no port: its application
+runs inside the process of the door, which judges each request by this module.
 """
 
 from __future__ import annotations
@@ -37,19 +37,16 @@ class Role(Enum):
     OPERATE = "operate"
 
 
-# Whether a GraphQL request may reach Dagster: by what its document asks for, and never by how its
-# text looks.
-#
-# Mutations are an allow-list: what a later version of Dagster adds is refused until somebody
-# decides. `tests/unit/dagster_app/test_judge.py` looks whether every mutation that Dagster has is
-# named, on one side or the other.
+# Mutations are an allow-list: what a later version of Dagster adds is refused until somebody decides.
+# `tests/unit/dagster_app/test_judge.py` looks whether every mutation that Dagster has is named, on one
+# side or the other.
 
 
 LONGEST = 1 << 20  # bytes of a request
 _TOKENS = 20_000
 _CONFIG, _TAGS, _PRESET = "runConfigData", ("tags", "extraTags"), "preset"
-# Of runs from the command line that are executed anew, as Dagster's UI writes it. Texts are compared, not read: another reader of
-# YAML could find something else in them.
+# The config of runs from the command line that are executed again, as Dagster's UI writes it. Texts are compared, not parsed:
+# another parser of YAML could find something else in them.
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 _NO_CONFIG = ("", "{}", "loggers:\n  console:\n    config:\n      log_level: CRITICAL")
 
@@ -58,14 +55,14 @@ def _names(*lines: str) -> frozenset[str]:
     return frozenset(name for line in lines for name in line.split())
 
 
-MUTATIONS = _names(  # of `operate`: what the flow judges again, or what can be undone in the UI
+MUTATIONS = _names(  # of `operate`: what a stage judges again, or what can be undone in the UI
     "launchPipelineExecution launchRun launchMultipleRuns launchPipelineReexecution launchRunReexecution",
     "launchPartitionBackfill resumePartitionBackfill reexecutePartitionBackfill cancelPartitionBackfill",
     "terminatePipelineExecution terminateRun terminateRuns",
     "startSchedule stopRunningSchedule resetSchedule scheduleDryRun startSensor stopSensor resetSensor sensorDryRun",
     "addDynamicPartition reloadRepositoryLocation reloadWorkspace __typename",
 )
-HIDDEN = {("Instance", "info")}  # dagster.yaml as it stands, a password that somebody wrote into it included
+HIDDEN = {("Instance", "info")}  # dagster.yaml with any password that somebody wrote into it
 EVALUATED = ("DryRunInstigationTick", "evaluationResult")  # a field of queries that runs the tick, and a tick opens releases
 TAGS = _names(  # what runs may be tagged with: other launchers take a container's settings, and `watch` a process, from tags
     "dagster/partition dagster/partition_set dagster/asset_partition_range_start dagster/asset_partition_range_end",
@@ -94,7 +91,7 @@ def judge_message(text: str, role: Role) -> str:
 
 
 def name_of(text: str) -> str | int | None:
-    """What a message of a websocket calls its subscription, if it says so."""
+    """The name that a message of a websocket gives its subscription, if any."""
     try:
         name = _read(text).get("id")
     except Refused:
@@ -103,18 +100,18 @@ def name_of(text: str) -> str | int | None:
 
 
 def _read(text: bytes | str) -> dict[str, Any]:
-    """A JSON object. Arrays of several requests are none: Dagster does not take them."""
+    """A JSON object. An array of several requests is refused: Dagster does not take it."""
     try:
-        said = json.loads(text)
+        request = json.loads(text)
     except (ValueError, RecursionError):
         raise Refused(400, "this is no JSON.") from None
-    if not isinstance(said, dict):
+    if not isinstance(request, dict):
         raise Refused(400, "one request at a time: this is no JSON object.")
-    return said
+    return request
 
 
 def _judge(payload: Any, role: Role, *, kinds: Iterable[str]) -> dict[str, Any]:
-    """What was judged, and nothing else of the request: Dagster reads what the door has read."""
+    """The parts of the request that were judged, and no others: Dagster parses what the door has parsed."""
     if not isinstance(payload, dict):
         raise Refused(400, "this is no GraphQL request.")
     query, variables, name = (payload.get(part) for part in ("query", "variables", "operationName"))
@@ -140,9 +137,11 @@ def _judge(payload: Any, role: Role, *, kinds: Iterable[str]) -> dict[str, Any]:
 
 
 def _only_operation(definitions: Iterable[Any]) -> OperationDefinitionNode:
-    """The one operation of a document; with several, which one runs would be said elsewhere."""
-    operations = [one for one in definitions if isinstance(one, OperationDefinitionNode)]
-    if len(operations) != 1 or not all(isinstance(one, OperationDefinitionNode | FragmentDefinitionNode) for one in definitions):
+    """The only operation of a document; of several, another part of the request would say which one runs."""
+    operations = [node for node in definitions if isinstance(node, OperationDefinitionNode)]
+    if len(operations) != 1 or not all(
+        isinstance(node, OperationDefinitionNode | FragmentDefinitionNode) for node in definitions
+    ):
         raise Refused(400, "one operation at a time, with its fragments and nothing else.")
     return operations[0]
 
@@ -153,7 +152,7 @@ def _schema() -> GraphQLSchema:
 
 
 class _Fields(Visitor):
-    """Every field of a document, those of fragments that nobody uses included."""
+    """Judges every field of a document, including those of fragments that nobody uses."""
 
     def __init__(self, info: TypeInfo, kind: str, variables: Mapping[str, Any]) -> None:
         super().__init__()
@@ -166,9 +165,9 @@ class _Fields(Visitor):
         parent, field = self._info.get_parent_type(), self._info.get_field_def()
         if parent is None or field is None:
             raise Refused(400, "this asks for something that Dagster does not have.")
-        place = (parent.name, node.name.value)
-        self._check_root(*place)
-        if place in HIDDEN or (place == EVALUATED and self._kind != "mutation"):
+        self._check_root(parent.name, node.name.value)
+        path = (parent.name, node.name.value)
+        if path in HIDDEN or (path == EVALUATED and self._kind != "mutation"):
             raise Refused(403, "this is not shown, or would be done and not only looked at.")
         _check_arguments(get_argument_values(field, node, dict(self._variables)), tagged=self._kind == "mutation")
 
@@ -181,7 +180,7 @@ class _Fields(Visitor):
 
 
 def _check_arguments(value: Any, *, tagged: bool) -> None:
-    """Refuse run config, presets, and tags that mean something to whoever launches runs, wherever they stand."""
+    """Refuse run config, presets, and tags that a launcher of runs acts on, at any depth of the arguments."""
     if isinstance(value, Mapping):
         for name, part in value.items():
             if name == _CONFIG:

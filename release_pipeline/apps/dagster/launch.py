@@ -15,7 +15,14 @@ from release_pipeline.apps.dagster.building import build_defs
 from release_pipeline.apps.dagster.names import AUTOMATIONS, Names
 from release_pipeline.apps.dagster.process import set_up_process
 from release_pipeline.apps.dagster.publication import PUBLISHED, describe_package
-from release_pipeline.apps.dagster.runs import find_cause, find_unfinished_run, free_dead_runs, process_tags
+from release_pipeline.apps.dagster.runs import (
+    RecordsUnreadable,
+    find_cause,
+    find_unfinished_run,
+    free_dead_runs,
+    opened_records,
+    process_tags,
+)
 from release_pipeline.apps.dagster.serving import serve, stopping_after
 from release_pipeline.apps.door import opened_listener
 from release_pipeline.errors import ReleasePipelineError
@@ -29,16 +36,12 @@ from release_pipeline.store.site import HOME, Site
 set_up_process()
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-_NAMES = Names()  # of the site's own records, where it is alone
+_NAMES = Names()  # of the site's own records, which have no other site
 _FOLDERS = ("schedules", "history", "history/runs", "logs", ".logs_queue")
 
 
 class RunFailed(ReleasePipelineError):
-    """A run of the job ended without a candidate; the words are those of the step that failed."""
-
-
-class RecordsUnreadable(ReleasePipelineError):
-    """Dagster's own records of a site cannot be opened."""
+    """A run of the job ended without a candidate; its message is that of the step that failed."""
 
 
 def run_release(site: Site, policy: str, release: str, *, progress: Callable[[str], None] = lambda _: None) -> None:
@@ -46,13 +49,13 @@ def run_release(site: Site, policy: str, release: str, *, progress: Callable[[st
     _run(site, _NAMES.job(policy), _NAMES.chain(policy), policy, release, progress)
 
 
-def run_publication(site: Site, policy: str, release: str, *, progress: Callable[[str], None] = lambda _: None) -> None:
-    """The same for the job that publishes an approved release with the key that the site names."""
-    _run(site, _NAMES.publishing_job(policy), [_NAMES.stage(policy, PUBLISHED)], policy, release, progress)
+def run_publication(site: Site, policy: str, release: str) -> None:
+    """Likewise for the job that publishes an approved release with the key that the site names."""
+    _run(site, _NAMES.publishing_job(policy), [_NAMES.stage(policy, PUBLISHED)], policy, release, lambda _: None)
 
 
 def _run(site: Site, job: str, assets: Sequence[dg.AssetKey], policy: str, release: str, progress: Callable[[str], None]) -> None:
-    """One after the other: it waits for another command of this site, and is refused while the daemon runs the same."""
+    """Run a job for one release: after another command of this site, and refused while the daemon runs the same."""
     with (
         site.running_alone(waiting=lambda: progress("waiting for another run of this site")),
         _instance(site) as instance,
@@ -77,8 +80,8 @@ def _run(site: Site, job: str, assets: Sequence[dg.AssetKey], policy: str, relea
             )
         if result.success:
             return
-        words, cause = find_cause(result)
-    failed = RunFailed(words or f"{policy}/{release}: the run failed; its events in the UI say where.")
+        description, cause = find_cause(result)
+    failed = RunFailed(description or f"{policy}/{release}: the run failed; its events in the UI say where.")
     failed.cause = cause
     raise failed
 
@@ -89,16 +92,16 @@ def record_published(site: Site, release: ReleaseId) -> None:
         instance.report_runless_asset_event(describe_package(site, release, _NAMES))
 
 
-def record_withdrawn(site: Site, release: ReleaseId, words: str) -> None:
-    """Tell the site's Dagster that a package was retracted or superseded: an observation beside its materialization."""
+def record_withdrawn(site: Site, release: ReleaseId, description: str) -> None:
+    """Tell the site's Dagster that a package was retracted or superseded: an observation of the published asset."""
     with _instance(site) as instance:
         instance.report_runless_asset_event(
-            dg.AssetObservation(_NAMES.stage(release.policy, PUBLISHED), partition=release.release, description=words)
+            dg.AssetObservation(_NAMES.stage(release.policy, PUBLISHED), partition=release.release, description=description)
         )
 
 
 def check_policies(site: Site) -> None:
-    """One run of the job that checks every policy of the site; what it finds is in the UI."""
+    """Run the job that checks every policy of the site; the UI shows its findings."""
     with _instance(site) as instance:
         job = build_defs(site.home).resolve_job_def("check_policies")
         job.execute_in_process(instance=instance, raise_on_error=False, run_config=_QUIET)
@@ -113,15 +116,15 @@ def open_ui(
     allow_hosts: Sequence[str] = (),
     trusted_proxy: Path | None = None,
 ) -> int:
-    """Serve the UI of a site behind its door until it is stopped, and nothing that it started is left: with its daemon, or
-    read-only without. It listens at the Unix socket `uds`, or else at the port."""
+    """Serve the UI of a site behind its door until it is stopped, and return the exit code; nothing that it started is left.
+    It runs the daemon unless it is read-only, and listens at the Unix socket `uds`, or else at the port."""
     from release_pipeline.apps.dagster.door import read_proxy
     from release_pipeline.apps.dagster.webserver import Opening
 
     with opened_listener(port, uds):  # refused here, before anything starts; the process that serves opens it again
         pass
     if trusted_proxy is not None:
-        read_proxy(trusted_proxy)  # refused here, in words; the process that serves reads it again
+        read_proxy(trusted_proxy)  # refused here; the process that serves reads it again
     print(f"starting the UI of {site.home}: the links to log in follow in half a minute", flush=True)
     prepare(site)
     check_environment(site)
@@ -147,9 +150,9 @@ def open_ui(
 
 
 def prepare(site: Site) -> None:
-    """Make the site's Dagster folder with its instance and workspace files, which are left alone if they are there."""
+    """Make the site's Dagster folder with its instance and workspace files, unless they are there."""
     own_folder(site.dagster_home)
-    for name in _FOLDERS:  # Dagster would make them as the umask says; it leaves those alone that are there
+    for name in _FOLDERS:  # Dagster would make them as the umask says
         own_folder(site.dagster_home / name)
     here = Path(__file__).resolve()
     for name in ("dagster.yaml", "workspace.yaml"):
@@ -163,17 +166,7 @@ def prepare(site: Site) -> None:
 def _instance(site: Site) -> Iterator[dg.DagsterInstance]:
     prepare(site)
     check_environment(site)
-    try:
-        instance = dg.DagsterInstance.from_config(str(site.dagster_home))
-    except ReleasePipelineError:
-        raise
-    except Exception as error:  # whatever storage is configured raises its own
-        raise RecordsUnreadable(
-            f"Dagster's own records cannot be opened ({type(error).__name__}).",
-            where=str(site.dagster_home / "dagster.yaml"),
-            remedy="Does its storage answer, and are name and password right?",
-        ) from None
-    with instance:
+    with opened_records(site) as instance:
         yield instance
 
 

@@ -1,4 +1,4 @@
-"""Whether the site is well: what machines ask of the door, who have no session."""
+"""Whether the site is well: the answer to machines, which have no session at the door."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from release_pipeline.operate.health import check_health
 from release_pipeline.store.site import Site
 
 HEALTH = "/healthz"
-REMEMBERED_SECONDS = 10.0  # whoever asks again gets the same answer: everybody may ask about health, and it costs a look
+REMEMBERED_SECONDS = 10.0  # a later request in this time gets the same answer: anybody may ask, and each look costs time
 
 
 class Machines:
-    """Answers ok or not ok to everybody who knows the name of the door, and no more. One look at a time, in a thread: a registry
-    that is busy keeps nobody else waiting."""
+    """Answers ok or not ok, and no more, to everybody who knows the name of the door. It looks once at a time, in a thread, so
+    that a busy registry keeps nobody else waiting."""
 
     def __init__(
         self, site: Site, *, heartbeat: Callable[[], datetime | None], clock: Callable[[], float] = time.monotonic

@@ -1,13 +1,13 @@
-"""The one way from evidence to Dagster's metadata: an allow-list with a type and a meaning for each fact.
+"""The one way from evidence to Dagster's metadata: an allow-list with a type and a meaning for each
+fact.
 
-Whoever may look at Dagster's UI sees all of it. A fact that is not listed here cannot get there, and figures computed against
-the original only where the site says so.
+Everybody with access to Dagster's UI sees all of it. A fact that is not listed here cannot get
+there, and figures computed against the original only where the site says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import dagster as dg
@@ -15,7 +15,6 @@ import dagster as dg
 from release_pipeline.pipeline.context import StageResult
 from release_pipeline.pipeline.release import STAGES
 from release_pipeline.policy import Policy
-from release_pipeline.policy.kinds import GeneraliseColumn, NoiseColumn
 from release_pipeline.rows.checks import Check, round_up
 
 ALLOWED: dict[str, tuple[type, ...]] = {
@@ -73,39 +72,15 @@ def build_metadata(result: StageResult, *, show_internal: bool) -> dict[str, Any
             metadata[name] = value
     if show_internal:
         if result.words:
-            metadata["internal/notes"] = dg.MetadataValue.md("\n".join(f"- {word}" for word in result.words))
+            metadata["internal/notes"] = dg.MetadataValue.md("\n".join(f"- {sentence}" for sentence in result.words))
         metadata |= {f"internal/{name}": value for name, value in _flatten(result.internal)}
     return metadata
 
 
-# The columns of a release, as everybody may know them: type, what is done to each, where it comes
-# from. Of the policy alone.
+# The columns of a release, as everybody may know them from the policy: their types, and what is done to each.
 
 
 TYPES = {"number": "double", "whole number": "bigint", "text": "varchar", "date": "date", "moment": "timestamp"}
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column of a stage's table. `origins`: the columns of the source that it is made of; `passed`: the stages on
-    the way."""
-
-    name: str
-    type: str
-    words: str
-    origins: tuple[str, ...]
-    passed: tuple[str, ...]
-
-
-def list_columns(policy: Policy) -> tuple[Column, ...]:
-    """The released columns, in their order."""
-    return tuple(_list_columns(policy))
-
-
-def _list_columns(policy: Policy) -> Iterator[Column]:
-    for name, column in policy.released_columns.items():
-        passed = tuple(each for each in STAGES if each != "microaggregated" or name not in policy.kept_columns)
-        yield Column(name, TYPES[column.released_as], describe_column(policy, name), (name,), passed)
 
 
 def describe_column(policy: Policy, name: str) -> str:
@@ -113,33 +88,33 @@ def describe_column(policy: Policy, name: str) -> str:
     column = policy.columns[name]
     if policy.protect.is_synthetic:
         return f"{column.role}; synthetic: made of noisy counts of all columns"
-    if isinstance(column, NoiseColumn):
+    mask = ""
+    if name in policy.noise_columns:
         k = f", k = {policy.protect.k}" if policy.protect.k else ""
-        if name not in policy.column_epsilon:
-            return f"{column.role}; replaced by centroids of {policy.protect.method}{k}"
-        swapped = f", then swapped within blocks of {policy.block_size} or more alike records" if policy.swap is not None else ""
-        return f"{column.role}; noise by {policy.protect.method}{k}, {policy.unit} {policy.column_epsilon[name]}{swapped}"
-    if isinstance(column, GeneraliseColumn):
-        return f"{column.role}; made coarser: {column.hierarchy.describe()}"
-    if name in policy.swapped_columns:
-        return f"{column.role}; as it is, swapped within blocks of {policy.block_size} or more alike records"
-    return f"{column.role}; released as it is"
+        mask = f"replaced by centroids of {policy.protect.method}{k}"
+        if name in policy.column_epsilon:
+            swapped = f", then swapped within blocks of {policy.block_size} or more alike records" if policy.swap else ""
+            mask = f"noise by {policy.protect.method}{k}, {policy.unit} {policy.column_epsilon[name]}{swapped}"
+    return f"{column.role}; {column.describe(mask)}"
 
 
 def column_metadata(policy: Policy, previous: dg.AssetKey) -> dict[str, Any]:
-    """The released columns, what was done to each, and which columns of the previous asset each comes from."""
-    columns = list_columns(policy)
-    deps = {each.name: [dg.TableColumnDep(asset_key=previous, column_name=name) for name in each.origins] for each in columns}
+    """The released columns, what was done to each, and which column of the previous asset each comes from."""
+    columns = policy.released_columns
+    deps = {name: [dg.TableColumnDep(asset_key=previous, column_name=name)] for name in columns}
     return {
         "dagster/column_schema": dg.TableSchema(
-            columns=[dg.TableColumn(each.name, type=each.type, description=each.words) for each in columns]
+            columns=[
+                dg.TableColumn(name, type=TYPES[column.released_as], description=describe_column(policy, name))
+                for name, column in columns.items()
+            ]
         ),
         "dagster/column_lineage": dg.TableColumnLineage(deps_by_column=deps),
     }
 
 
 def column_origins(policy: Policy) -> Any:
-    """For an auditor: where each released column comes from, and what it passed on the way.
+    """For an auditor: where each released column comes from, and which stages it passed.
 
     The same as the declared column lineage, which Dagster records, and only its commercial UI draws.
     """
@@ -147,13 +122,15 @@ def column_origins(policy: Policy) -> Any:
         [
             dg.TableRecord(
                 {
-                    "released": each.name,
-                    "from source column": ", ".join(each.origins),
-                    "done": each.words,
-                    "passed": " > ".join(each.passed),
+                    "released": name,
+                    "from source column": name,
+                    "done": describe_column(policy, name),
+                    "passed": " > ".join(
+                        stage for stage in STAGES if stage != "microaggregated" or name not in policy.kept_columns
+                    ),
                 }
             )
-            for each in list_columns(policy)
+            for name in policy.released_columns
         ]
     )
 
@@ -163,7 +140,7 @@ def _flatten(figures: Mapping[str, Any], prefix: str = "") -> list[tuple[str, fl
     for name, value in figures.items():
         if isinstance(value, Mapping):
             flat += _flatten(value, f"{prefix}{name}/")
-        elif isinstance(value, int | float):  # curves, matrices and what there is not: see the report
+        elif isinstance(value, int | float):  # the report has the rest: curves and matrices
             flat.append((f"{prefix}{name}", float(value)))
     return flat
 

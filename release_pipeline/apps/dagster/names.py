@@ -1,7 +1,4 @@
-"""How what belongs to a site is called in Dagster, and when its definitions are made anew.
-
-Whether schedules and sensors begin switched on: only `release-pipeline ui` asks for it, or whoever writes `on`.
-"""
+"""What a site is called in Dagster: names of assets and jobs, releases as partitions, and when definitions are stale."""
 
 from __future__ import annotations
 
@@ -9,6 +6,7 @@ import hashlib
 import logging
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -26,7 +24,8 @@ AUTOMATIONS = "RELEASE_PIPELINE_AUTOMATIONS"
 
 @dataclass(frozen=True, slots=True)
 class Automations:
-    """How schedules and sensors begin, as Dagster has it. What somebody switched since then counts."""
+    """How schedules and sensors begin, as Dagster says it; what somebody switched later counts. Only `release-pipeline ui` asks
+    for `ON`, or somebody who writes `on`."""
 
     schedule: dg.DefaultScheduleStatus
     sensor: dg.DefaultSensorStatus
@@ -36,20 +35,17 @@ ON = Automations(dg.DefaultScheduleStatus.RUNNING, dg.DefaultSensorStatus.RUNNIN
 OFF = Automations(dg.DefaultScheduleStatus.STOPPED, dg.DefaultSensorStatus.STOPPED)
 
 
-def read_automations(said: str) -> Automations:
-    """How they begin by `on` or `off`; anything else is refused."""
-    if said not in ("on", "off"):
-        raise WrongUsage(f"automations cannot be '{said}'.", where="automations", remedy="Say 'on' or 'off'.")
-    return ON if said == "on" else OFF
-
-
-# A site as Dagster's resource.
+def read_automations(switch: str) -> Automations:
+    """How schedules and sensors begin by `on` or `off`; anything else is refused."""
+    if switch not in ("on", "off"):
+        raise WrongUsage(f"automations cannot be '{switch}'.", where="automations", remedy="Say 'on' or 'off'.")
+    return ON if switch == "on" else OFF
 
 
 @dataclass(frozen=True, slots=True)
 class SiteResource:
-    """A site by its folder. Not one of Dagster's configurable resources: run config comes from whoever reaches the webserver, and
-    would send a job into another site's folder, or have {env: NAME} told in an error."""
+    """A site by its folder, as Dagster's resource. It is not configurable: run config comes from anyone who reaches the
+    webserver, and could send a job into another site's folder, or show {env: NAME} in an error."""
 
     home: str
 
@@ -59,12 +55,8 @@ class SiteResource:
 
 
 def fix_site(site: SiteResource) -> dg.ResourceDefinition:
-    """The resource for Dagster's definitions: its schema of config is empty, so that any config for it is refused."""
+    """The resource for Dagster's definitions: its schema of config is empty, so that Dagster refuses any config for it."""
     return dg.ResourceDefinition(resource_fn=lambda _: site, config_schema={}, description="The site of these definitions.")
-
-
-# How what belongs to a site is called in Dagster. One instance may have several sites, each but one
-# with a prefix of its own.
 
 
 _PART = re.compile("[A-Za-z][A-Za-z0-9_]*")
@@ -73,7 +65,8 @@ _POLICY = re.compile("[a-z][a-z0-9-]*")
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names of one site. Those without a prefix stand in the records of every site in use: they never change."""
+    """The names of one site. An instance may have several sites, all but one with a prefix. Names without a prefix are in the
+    records of every site in use: they never change."""
 
     prefix: tuple[str, ...] = ()
 
@@ -96,7 +89,7 @@ class Names:
         return site
 
     def stage(self, policy: str, stage: str) -> dg.AssetKey:
-        """The asset of one stage of a policy's chain, its source and what the public has included."""
+        """The asset of one stage of a policy's chain, including its source and its published package."""
         return self.key(asset_prefix(policy), stage)
 
     def chain(self, policy: str) -> list[dg.AssetKey]:
@@ -116,36 +109,32 @@ class Names:
         return self.name("publish", asset_prefix(policy))
 
     def releases(self, policy: str) -> str:
-        """The dynamic partitions of a policy whose releases are periods. An instance has one set of a name, whoever uses it."""
+        """The name of the dynamic partitions of a policy whose releases are periods; an instance has one set of that name."""
         return self.name("releases", asset_prefix(policy))
 
 
 def asset_prefix(policy: str) -> str:
-    """A policy's name as it stands in keys and names of Dagster."""
+    """A policy's name as keys and names of Dagster have it."""
     return policy.replace("-", "_")
 
 
-def read_prefix(prefix: str | Sequence[str], *, where: str = "") -> Names:
-    """The names under a prefix of one part or several; refused in words where a name of Dagster's could not have it."""
+def read_prefix(prefix: str | Sequence[str]) -> Names:
+    """The names under a prefix of one part or several; `WrongUsage` where Dagster's names cannot have it."""
     parts = (prefix,) if isinstance(prefix, str) else tuple(prefix)
     if any(not _PART.fullmatch(part) for part in parts):
         raise WrongUsage(
             f"'{'/'.join(parts)}' cannot be the prefix of a site.",
-            where=where,
             remedy="A part of it is a letter and then letters, digits and _: health, or [statistics, health].",
         )
     return Names(parts)
 
 
 def _name_file(stem: str) -> str:
-    """The name of a policy file: of one that no policy could have, its letters that Dagster knows, and a hash that tells it from
-    others. A copy, or what an editor leaves beside a file, is a broken policy and takes no definitions down."""
+    """The name of a policy file. A file that no policy could have, like a copy that an editor leaves, gets the letters that
+    Dagster knows and a hash: it is a broken policy and takes no definitions down."""
     if _POLICY.fullmatch(stem):
         return asset_prefix(stem)
     return f"{re.sub('[^A-Za-z0-9_]', '_', stem)}_{hashlib.sha256(stem.encode(errors='surrogateescape')).hexdigest()[:8]}"
-
-
-# The releases of a policy as Dagster's partitions.
 
 
 def partitions_of(policy: Policy, names: Names) -> dg.PartitionsDefinition[Any]:
@@ -162,12 +151,10 @@ def chosen_release(context: dg.AssetExecutionContext) -> str:
     return context.partition_key
 
 
-# Definitions are made of a site's files, and made anew when one of these was added, changed or
-# taken away.
+# Definitions are made from a site's files, and again when one of these was added, changed or removed.
 #
-# Dagster makes them anew when somebody asks it to: nothing in it looks at files. Under `release-
-# pipeline ui` the process of the door asks, as the button Reload does. A run that is going on has
-# read its own, and is left to end.
+# Dagster looks at no files: it loads definitions again when somebody asks. Under `release-pipeline ui`
+# the process of the door asks, as the button Reload does. A run that is going on keeps its own.
 
 
 STALE = "Policies or settings of the site were changed since these definitions were loaded: reload them."
@@ -177,28 +164,26 @@ _FILES = ("policies/**/*", "populations.yaml", "site.yaml")
 
 
 def stamp_files(home: Path) -> Stamps:
-    """What the definitions of a site depend on, by size, time and number of each file."""
-    found: set[tuple[str, int, int, int]] = set()
+    """The files that the definitions of a site depend on, each with its size, time and number."""
+    stamps: set[tuple[str, int, int, int]] = set()
     for pattern in _FILES:
         for file in home.glob(pattern):
-            try:
-                known = file.stat()
-            except OSError:  # taken away in between, or a link to nowhere
-                continue
-            found.add((str(file), known.st_size, known.st_mtime_ns, known.st_ino))
-    return frozenset(found)
+            with suppress(OSError):  # removed in between, or a link to nowhere
+                status = file.stat()
+                stamps.add((str(file), status.st_size, status.st_mtime_ns, status.st_ino))
+    return frozenset(stamps)
 
 
 def reload_when_changed(
     home: Path, loaded: Stamps, reload: Callable[[], None], ending: Event, *, seconds: float = LOOK_SECONDS
 ) -> None:
-    """Call `reload` after each change of the site's files, once they stay as they are for one look; until `ending` is set.
+    """Call `reload` after each change of the site's files, once they are the same at two looks; until `ending` is set.
     `loaded`: how they were before the definitions were loaded."""
     before = loaded
     while not ending.wait(seconds):
         now = stamp_files(home)
         if now == before and now != loaded:
             loaded = now
-            logging.getLogger("dagster").info("Files of the site were changed: its definitions are loaded anew.")
+            logging.getLogger("dagster").info("Files of the site were changed: its definitions are loaded again.")
             reload()
         before = now

@@ -1,9 +1,9 @@
-"""What the daemon does unasked: opens releases, notes failures, frees dead runs, says what is late, prunes.
+"""What the daemon does by itself: opens releases, records failures, frees dead runs, reports what is late, prunes.
 
 No `from __future__ import annotations`: Dagster reads the annotations of these functions.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -12,7 +12,7 @@ import dagster as dg
 from release_pipeline.apps.dagster.names import STALE, Automations, Names, Stamps, asset_prefix, stamp_files
 from release_pipeline.apps.dagster.runs import find_run, find_unfinished_run, free_dead_runs, list_assets, list_ended_runs
 from release_pipeline.errors import ReleasePipelineError, StoreBusy
-from release_pipeline.ledger.states import ReleaseStatus, latest_revision, list_statuses
+from release_pipeline.ledger.states import latest_revision, list_statuses
 from release_pipeline.operate.retention import prune
 from release_pipeline.operate.timetable import (
     TIMETABLE,
@@ -27,7 +27,6 @@ from release_pipeline.pipeline.context import record_failed_run
 from release_pipeline.pipeline.opening import list_recorded_runs, open_release
 from release_pipeline.pipeline.sources import open_source, version_of
 from release_pipeline.policy import Policy
-from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.site import Site
 
 RELEASE, OPENED = "release-pipeline/release", "release-pipeline/opened"
@@ -38,7 +37,7 @@ ON_TIME = "on_time"
 
 
 class Refused(dg.Failure):
-    """A step that the flow refused, in its words; the registry has it as a block."""
+    """A step that one of our own checks refused; the registry has it as a block."""
 
 
 def build_timetable(policy: Policy, names: Names, automations: Automations) -> dg.ScheduleDefinition:
@@ -82,9 +81,9 @@ def build_arrival(policy: Policy, names: Names, automations: Automations) -> dg.
         if busy:
             return dg.SkipReason(busy)
         site, has_run = names.site_of(context).open(), _has_run(context.instance, names)
-        found, cursor = arrival(site, policy.policy, cursor=context.cursor or "", has_run=has_run)
+        opened, cursor = arrival(site, policy.policy, cursor=context.cursor or "", has_run=has_run)
         context.update_cursor(cursor)
-        return _request(context.instance, policy, found, names)
+        return _request(context.instance, policy, opened, names)
 
     return arrived
 
@@ -98,10 +97,10 @@ def build_failure_hook(names: Names) -> dg.HookDefinition:
         try:
             run = context.instance.get_run_by_id(context.run_id)
             failed = context.op_exception
-            words = failed.description or "it failed." if isinstance(failed, dg.Failure) else f"{type(failed).__name__}."
+            reason = failed.description or "it failed." if isinstance(failed, dg.Failure) else f"{type(failed).__name__}."
             if run is not None:
                 site, blocked = names.site_of(context).open(), isinstance(failed, Refused)
-                _record_failed(site, context.instance, run, f"{context.step_key}: {words}", names, told_elsewhere=blocked)
+                _record_failed(site, context.instance, run, f"{context.step_key}: {reason}", names, told_elsewhere=blocked)
         except Exception as error:
             context.log.warning(f"The failure could not be noted in the registry: {type(error).__name__}.")
 
@@ -109,8 +108,8 @@ def build_failure_hook(names: Names) -> dg.HookDefinition:
 
 
 def build_watch(policies: list[Policy], names: Names, loaded: Stamps, automations: Automations) -> dg.SensorDefinition:
-    """The sensor that looks after the site: dead runs, failures that no hook could note, and releases that are late. `loaded`:
-    the site's files as these definitions were made of them, for where nobody reloads those."""
+    """The sensor that looks after the site: dead runs, failures that no hook could record, and releases that are late.
+    `loaded`: the site's files when these definitions were made, to report where nobody reloads them."""
 
     @dg.sensor(
         name=names.name("watch"),
@@ -133,12 +132,12 @@ def build_watch(policies: list[Policy], names: Names, loaded: Stamps, automation
             late = {policy.policy: describe_late(here, policy) for policy in policies if policy.cron}
         except ReleasePipelineError as error:
             return dg.SkipReason(str(error))
-        cursor = "\n".join(f"{name}: {words}" for name, words in sorted(late.items()))
+        cursor = "\n".join(f"{name}: {sentence}" for name, sentence in sorted(late.items()))
         checks = [] if cursor == context.cursor else [_check_on_time(policy, late, names) for policy in policies if policy.cron]
         events = [*checks, *_observe(instance, here, policies, names)]
-        words = [f"Freed {run.run_id}." for run in freed] + [line for line in late.values() if line]
-        words += [STALE] if stamp_files(here.home) != loaded else []
-        return dg.SensorResult(skip_reason=" ".join(words) or "All is well.", cursor=cursor, asset_events=events)
+        reasons = [f"Freed {run.run_id}." for run in freed] + [line for line in late.values() if line]
+        reasons += [STALE] if stamp_files(here.home) != loaded else []
+        return dg.SensorResult(skip_reason=" ".join(reasons) or "All is well.", cursor=cursor, asset_events=events)
 
     return watch
 
@@ -182,12 +181,12 @@ def on_time_check(policy: Policy, candidate: dg.AssetKey, site: Site) -> Iterato
 
 
 def _check_on_time(policy: Policy, late: dict[str, str], names: Names) -> dg.AssetCheckEvaluation:
-    words = late[policy.policy]
+    sentence = late[policy.policy]
     return dg.AssetCheckEvaluation(
         asset_key=names.stage(policy.policy, "candidate"),
         check_name=ON_TIME,
-        passed=not words,
-        metadata={"found": dg.MetadataValue.text(words or "nothing is late")},
+        passed=not sentence,
+        metadata={"found": dg.MetadataValue.text(sentence or "nothing is late")},
         severity=dg.AssetCheckSeverity.WARN,
     )
 
@@ -208,8 +207,8 @@ def _has_run(instance: dg.DagsterInstance, names: Names) -> HasRun:
 
 
 def _observe(instance: dg.DagsterInstance, site: Site, policies: Sequence[Policy], names: Names) -> Iterator[dg.AssetObservation]:
-    """The sources that have another version than the one observed last. Left out are those that cannot be read now, and tables,
-    which would be opened twice a minute."""
+    """An observation of each source whose version differs from the one observed last. Left out are sources that cannot be read
+    now, and tables, which would be opened twice a minute."""
     for policy in policies:
         source = names.stage(policy.policy, "source")
         with suppress(ReleasePipelineError):
@@ -227,13 +226,13 @@ def observation_of(source: dg.AssetKey, version: str, description: str = "") -> 
 
 def _is_table(policy: Policy) -> bool:
     """Whether the source is a table of a database, or a query."""
-    return any(place is not None for place in (policy.source.postgres, policy.source.spark, policy.source.table))
+    return any(option is not None for option in (policy.source.postgres, policy.source.spark, policy.source.table))
 
 
 def _last_version(instance: dg.DagsterInstance, source: dg.AssetKey) -> str:
     """The version of a source that was observed last; empty where none was."""
-    seen = instance.fetch_observations(source, limit=1).records
-    observed = seen[0].asset_observation if seen else None
+    records = instance.fetch_observations(source, limit=1).records
+    observed = records[0].asset_observation if records else None
     return (observed.tags or {}).get(DATA_VERSION, "") if observed is not None else ""
 
 
@@ -246,10 +245,10 @@ def _describe_running(instance: dg.DagsterInstance, policy: Policy, names: Names
 
 
 def _record_failed(
-    site: Site, instance: dg.DagsterInstance, run: dg.DagsterRun, words: str, names: Names, *, told_elsewhere: bool = False
+    site: Site, instance: dg.DagsterInstance, run: dg.DagsterRun, reason: str, names: Names, *, told_elsewhere: bool = False
 ) -> None:
-    """Note a failed run for each release that it was to make something of and did not. What the policies say is not read: one may
-    be broken, or gone, which no failure may be hidden by."""
+    """Record a failed run for each release of which it was to make something and did not. A policy that is broken or gone hides
+    no failure."""
     (planned, made), statuses = list_assets(instance, run), list_statuses(site)
     policies = {known.policy for known in site.read_policies()[0]} | {release.policy for release in statuses}
     for policy in sorted(policies):
@@ -258,25 +257,11 @@ def _record_failed(
         for partition in sorted(missing):
             last = find_run(instance, chain, partition=partition)
             overtaken = last is not None and last.run_id != run.run_id and last.status == dg.DagsterRunStatus.SUCCESS
-            _record_one(site, statuses, policy, partition, words, run=run.run_id, told_elsewhere=told_elsewhere or overtaken)
-
-
-def _record_one(
-    site: Site,
-    statuses: Mapping[ReleaseId, ReleaseStatus],
-    policy: str,
-    partition: str,
-    words: str,
-    *,
-    run: str,
-    told_elsewhere: bool,
-) -> None:
-    if (release := latest_revision(statuses, policy, partition)) in statuses:
-        record_failed_run(site, release, words, run=run, told_elsewhere=told_elsewhere)
-        return
-    try:
-        open_release(site, policy, partition).record_failed(words, run=run, told_elsewhere=told_elsewhere)
-    except StoreBusy:
-        raise
-    except ReleasePipelineError:
-        return  # a partition that the policy no longer has, and of which nothing was begun
+            if (release := latest_revision(statuses, policy, partition)) not in statuses:
+                try:
+                    release = open_release(site, policy, partition).id
+                except StoreBusy:
+                    raise
+                except ReleasePipelineError:
+                    continue  # a partition that the policy no longer has, and of which nothing was begun
+            record_failed_run(site, release, reason, run=run.run_id, told_elsewhere=told_elsewhere or overtaken)

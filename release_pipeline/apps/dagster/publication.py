@@ -1,4 +1,4 @@
-"""The last asset of a chain: what the public has. Made from an approved candidate with the service's key, by hand or by schedule.
+"""The last asset of a chain: the published package, made from an approved candidate with the service's key.
 
 No `from __future__ import annotations`: Dagster reads the annotations of these functions.
 """
@@ -27,7 +27,8 @@ EVERY_TEN_MINUTES = "*/10 * * * *"
 
 
 def build_publication(policy: Policy, names: Names, automations: Automations) -> tuple[Any, Any, dg.ScheduleDefinition]:
-    """The asset `published` of a policy, the job that makes it for one release, and the schedule that does so once it may be."""
+    """The asset `published` of a policy, the job that makes it for one release, and the schedule
+    that does so once it may be."""
     published_key = names.stage(policy.policy, PUBLISHED)
 
     @dg.asset(
@@ -41,7 +42,7 @@ def build_publication(policy: Policy, names: Names, automations: Automations) ->
         code_version=__version__,
         deps=[names.stage(policy.policy, CANDIDATE)],
         description="The package in releases/, and at the targets of site.yaml: data, privacy card, note, sums and signature. "
-        "Everything is verified anew before.",
+        "Everything is verified again before.",
     )
     def published(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
         site = names.site_of(context)
@@ -78,8 +79,8 @@ def build_publication(policy: Policy, names: Names, automations: Automations) ->
 
 
 def _deliver(context: dg.AssetExecutionContext, site: Site, release: ReleaseId, names: Names) -> None:
-    """Bring a package to the targets of the site. Where that fails the run does, and the package is public all the same: so its
-    materialization is told before."""
+    """Bring a package to the targets of the site. If that fails, so does the run; but the package
+    is public, so Dagster gets its materialization first."""
     try:
         deliver(site, release)
     except ReleasePipelineError:
@@ -102,7 +103,7 @@ def _describe(made: StageResult, policy: Policy, names: Names) -> dict[str, Any]
 
 
 def _request(instance: dg.DagsterInstance, site: Site, policy: Policy, names: Names) -> Any:
-    """What a tick asks for: a run for each release that may be published now, or the reasons why there is none."""
+    """A request for a run of each release that may be published now, or the reasons why there is none."""
     run = find_unfinished_run(instance, [names.stage(policy.policy, PUBLISHED)])
     if run is not None:
         return dg.SkipReason(f"release {run.tags.get('dagster/partition', '?')} is being published (run {run.run_id[:8]}).")

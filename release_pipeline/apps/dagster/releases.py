@@ -40,7 +40,6 @@ from release_pipeline.pipeline.sources import open_source, version_of
 from release_pipeline.pipeline.validate import validate
 from release_pipeline.policy import Policy, load_policy
 from release_pipeline.policy.loading.load import check_name
-from release_pipeline.policy.plans.calendar import longest_wait
 from release_pipeline.policy.plans.plan import describe_claim, describe_plan, make_plan
 from release_pipeline.report.page import REPORT
 from release_pipeline.rows.checks import families_of
@@ -72,23 +71,14 @@ TIMELY = "The timetable is kept: no release that was due is still to be opened."
 RETRIES, WAIT_SECONDS = 5, 15
 
 
-def freshness_of(policy: Policy) -> dg.FreshnessPolicy | None:
-    """How old the newest candidate of an endless series may become: until the next one is due, and a tenth of that for the work.
-
-    A list ends, and would be stale for ever after: what is late there, and of every series by name, the check `on_time` tells.
-    """
-    wait = longest_wait(policy)
-    return None if wait is None else dg.FreshnessPolicy.time_window(fail_window=wait * 1.1)
-
-
 def build_release_assets(
     policy: Policy,
     names: Names = Names(),  # noqa: B008  frozen
     *,
     say: Callable[[str], None] = lambda _: None,
 ) -> tuple[list[Any], Any]:
-    """The assets of one policy and the job that runs them all for one release. `say` is told each step of a stage as it
-    begins, and each warning as it is found, before anything is charged."""
+    """The assets of one policy and the job that runs them all for one release. `say` gets each step of a stage as it begins,
+    and each warning when it is found, before any budget is spent."""
     releases, needed = partitions_of(policy, names), {names.resource}
     pool = names.name("vault", asset_prefix(policy.population))
 
@@ -96,11 +86,11 @@ def build_release_assets(
         return names.stage(policy.policy, stage)
 
     def spec(stage: str, previous: str | None) -> dict[str, Any]:
-        zone, kinds, words = ZONES[stage]
+        zone, kinds, description = ZONES[stage]
         return {
             "group_name": names.name(zone),
             "kinds": kinds,
-            "description": f"{words}\n\n{describe_claim(policy)}",
+            "description": f"{description}\n\n{describe_claim(policy)}",
             "owners": OWNERS,
             "code_version": __version__,
             "deps": [key(previous)] if previous else [names.policy_file(f"{policy.policy}.yaml"), key("source")],
@@ -109,11 +99,11 @@ def build_release_assets(
     def simple(stage: str, previous: str | None, step: Stage) -> Any:
         @dg.asset(key=key(stage), partitions_def=releases, pool=pool, required_resource_keys=needed, **spec(stage, previous))
         def build(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
-            with opened_flow(context, names.site_of(context), policy, say) as flow:
-                result = step(flow)
+            with opened_context(context, names.site_of(context), policy, say) as release_context:
+                result = step(release_context)
             if stage == "ingested":
-                context.log_event(observation_of(key("source"), result.source, f"Delivered for {flow.id}."))
-            return materialized(result, flow, key(previous or "source"))
+                context.log_event(observation_of(key("source"), result.source, f"Delivered for {release_context.id}."))
+            return materialized(result, release_context, key(previous or "source"))
 
         return build
 
@@ -123,24 +113,24 @@ def build_release_assets(
         pool=pool,
         required_resource_keys=needed,
         check_specs=[
-            dg.AssetCheckSpec(family, asset=key("validated"), blocking=True, description=words)
-            for family, words in families_of(policy).items()
+            dg.AssetCheckSpec(family, asset=key("validated"), blocking=True, description=description)
+            for family, description in families_of(policy).items()
         ]
-        + [dg.AssetCheckSpec(WARNINGS, asset=key("validated"), description="What stops nothing and deserves a word.")],
+        + [dg.AssetCheckSpec(WARNINGS, asset=key("validated"), description="What stops nothing, and a person should know.")],
         **spec("validated", "ingested"),
     )
     def validated(context: dg.AssetExecutionContext) -> Iterator[Any]:
-        with opened_flow(context, names.site_of(context), policy, say) as flow:
-            result = validate(flow)
+        with opened_context(context, names.site_of(context), policy, say) as release_context:
+            result = validate(release_context)
         for verdict in result.verdicts:
-            counts = [] if flow.site.forbids_looks else [count_record(check) for check in verdict.checks]
+            counts = [] if release_context.site.forbids_looks else [count_record(check) for check in verdict.checks]
             yield check_result(verdict.family, key("validated"), verdict.passed, verdict.messages, counts)
         if result.refusal:
-            refused = DataRefused("The data do not meet the policy.", findings=result.refusal, where=str(flow.id))
-            words = f"The data do not meet the policy: {' '.join(result.refusal)}"
-            raise Refused(words, metadata=parts_of(refused), allow_retries=False)
-        for words in result.words:
-            say(f"warning: {words}")
+            refused = DataRefused("The data do not meet the policy.", findings=result.refusal, where=str(release_context.id))
+            description = f"The data do not meet the policy: {' '.join(result.refusal)}"
+            raise Refused(description, metadata=parts_of(refused), allow_retries=False)
+        for warning in result.words:
+            say(f"warning: {warning}")
         yield dg.AssetCheckResult(
             check_name=WARNINGS,
             asset_key=key("validated"),
@@ -148,7 +138,7 @@ def build_release_assets(
             severity=dg.AssetCheckSeverity.WARN,
             metadata={"found": " ".join(result.words) or "nothing"},
         )
-        yield materialized(result, flow, key("ingested"))
+        yield materialized(result, release_context, key("ingested"))
 
     @dg.asset(
         key=key("microaggregated"),
@@ -160,25 +150,25 @@ def build_release_assets(
                 "gates",
                 asset=key("microaggregated"),
                 blocking=True,
-                description="The policy's gates, judged on the expected error before anything is charged or drawn.",
+                description="The policy's gates, judged on the expected error before budget is spent or noise drawn.",
             )
         ],
         **spec("microaggregated", "validated"),
     )
     def microaggregated(context: dg.AssetExecutionContext) -> Iterator[Any]:
         try:
-            with opened_flow(context, names.site_of(context), policy, say) as flow:
-                result = microaggregate(flow)
+            with opened_context(context, names.site_of(context), policy, say) as release_context:
+                result = microaggregate(release_context)
         except GateFailed as failed:
             yield check_result("gates", key("microaggregated"), False, failed.findings)
             raise Refused(str(failed), metadata=parts_of(failed), allow_retries=False) from None
-        yield materialized(result, flow, key("validated"))
+        yield materialized(result, release_context, key("validated"))
         yield check_result("gates", key("microaggregated"), True, ())
 
     @dg.multi_asset(
         specs=[
             dg.AssetSpec(key("audited"), **spec("audited", "suppressed")),
-            dg.AssetSpec(key("candidate"), skippable=True, freshness_policy=freshness_of(policy), **spec("candidate", "audited")),
+            dg.AssetSpec(key("candidate"), skippable=True, **spec("candidate", "audited")),
         ],
         check_specs=[
             dg.AssetCheckSpec(
@@ -195,14 +185,18 @@ def build_release_assets(
         required_resource_keys=needed,
     )
     def audited_and_candidate(context: dg.AssetExecutionContext) -> Iterator[Any]:
-        with opened_flow(context, names.site_of(context), policy, say) as flow:
-            audited = audit(flow)
-        yield materialized(audited, flow, key("suppressed"), asset=key("audited"))
-        with opened_flow(context, names.site_of(context), policy, say) as flow:
-            candidate = freeze_candidate(flow)
-            whole = flow.candidate_is_whole()
+        with opened_context(context, names.site_of(context), policy, say) as release_context:
+            audited = audit(release_context)
+        yield materialized(audited, release_context, key("suppressed"), asset=key("audited"))
+        with opened_context(context, names.site_of(context), policy, say) as release_context:
+            candidate = freeze_candidate(release_context)
+            whole = release_context.candidate_is_whole()
         yield materialized(
-            candidate, flow, key("suppressed"), asset=key("candidate"), report=flow.site.candidate(str(flow.id)) / REPORT
+            candidate,
+            release_context,
+            key("suppressed"),
+            asset=key("candidate"),
+            report=release_context.site.candidate(str(release_context.id)) / REPORT,
         )
         yield check_result("frozen", key("candidate"), whole, () if whole else ("A file was changed.",))
         yield from on_time_check(policy, key("candidate"), names.site_of(context).open())
@@ -227,7 +221,8 @@ def build_release_assets(
 
 
 def _build_source(policy: Policy, names: Names) -> Any:
-    """The source, which is observed and not made here: its data version changes when it is delivered anew."""
+    """The source, which is observed and not made here: its data version changes when it is delivered again. Only an asset that
+    Dagster can observe makes what was read of an older version stale."""
     key = names.stage(policy.policy, "source")
     spec = dg.AssetSpec(
         key,
@@ -252,11 +247,11 @@ def _build_source(policy: Policy, names: Names) -> Any:
 
 
 @contextmanager
-def opened_flow(
+def opened_context(
     context: dg.AssetExecutionContext, site: SiteResource, policy: Policy, say: Callable[[str], None]
 ) -> Iterator[StageContext]:
-    """The flow of this run's release, under the policy as it stands now; what it refuses is noted and told in words. Its steps
-    are in Dagster's log, and told."""
+    """The context of this run's release, under the policy as it is now. Refusals are recorded; steps go to Dagster's log and
+    to `say`."""
 
     def tell(step: str) -> None:
         context.log.info(step)
@@ -265,25 +260,25 @@ def opened_flow(
     tag_run(context)
     with readable_failures(last=context.op_execution_context.retry_number >= RETRIES, where=site.home):
         here, release = site.open(), chosen_release(context)
-        flow = open_release(here, policy.policy, release, progress=tell)
-        with flow.recording_refusals():
-            yield flow
+        release_context = open_release(here, policy.policy, release, progress=tell)
+        with release_context.recording_refusals():
+            yield release_context
 
 
 def materialized(
     result: StageResult,
-    flow: StageContext,
+    release_context: StageContext,
     previous: dg.AssetKey,
     *,
     asset: dg.AssetKey | None = None,
     report: Path | None = None,
 ) -> dg.MaterializeResult[Any]:
-    """What Dagster records of a stage: allow-listed facts, columns with their lineage, a version that depends on the content, and
-    where the reviewers' report lies, which only who may read the vault can open."""
-    metadata = build_metadata(result, show_internal=flow.site.shows_internal_metrics())
-    metadata |= column_metadata(flow.policy, previous)
+    """What Dagster records of a stage: allow-listed facts, columns with their lineage, a version that depends on the content,
+    and the path of the reviewers' report, which only those who may read the vault can open."""
+    metadata = build_metadata(result, show_internal=release_context.site.shows_internal_metrics())
+    metadata |= column_metadata(release_context.policy, previous)
     if result.stage == "candidate":
-        metadata |= {"columns": column_origins(flow.policy)}
+        metadata |= {"columns": column_origins(release_context.policy)}
     if report is not None:
         metadata |= {"report": dg.MetadataValue.path(report)}
     # Dagster would take the version that was observed before the step began, and the source may have been delivered since.
@@ -293,8 +288,8 @@ def materialized(
 
 @contextmanager
 def readable_failures(*, last: bool, where: str = "") -> Iterator[None]:
-    """Our own errors as Dagster failures in words; of foreign ones the type alone, for their text may quote cells. What another
-    process is working with is tried again, unless this was the last time. `where`: the site, for whoever must make room."""
+    """In the block our own errors become Dagster failures; of foreign ones only the type is shown, since their text may quote
+    cells. A store that is busy is tried again, unless this was the last time. `where`: the site, for whoever must make room."""
     try:
         yield
     except GateFailed:
@@ -311,12 +306,8 @@ def readable_failures(*, last: bool, where: str = "") -> Iterator[None]:
     except Exception as error:
         if (room := read_out_of_space(error, where)) is not None:
             raise dg.Failure(str(room), allow_retries=False) from None
-        words = f"Internal error: {type(error).__name__} at {own_frame(error)}. Please report it: the release waits where it is."
-        raise dg.Failure(words, allow_retries=False) from None
-
-
-# Every policy file of a site as an asset, with a check that says whether it is valid: a broken one
-# fails here alone.
+        what = f"Internal error: {type(error).__name__} at {own_frame(error)}. Please report it: the release waits where it is."
+        raise dg.Failure(what, allow_retries=False) from None
 
 
 GROUP = "policies"
@@ -341,7 +332,7 @@ def build_policy_asset(file: Path, names: Names) -> Any:
                 skippable=True,
                 group_name=names.name(GROUP),
                 description=f"The policy file policies/{file.name}: what may be released, and how it is protected.",
-                owners=["team:stewards"],
+                owners=OWNERS,
                 kinds={"yaml"},
                 code_version=__version__,
             )

@@ -1,7 +1,7 @@
-"""Runs of a site as processes: which of them are dead, and letting go of what they held.
+"""Dagster's records of a site: its runs, which of them are dead, and when its daemon last worked.
 
-Dagster never learns that a run begun from the command line was killed, nor one whose whole `ui` was: it stays "started", counts
-against the runs at once, and holds up the queue. So every run says which process it is of, and whoever comes next looks.
+Dagster never learns that somebody killed a run begun from the command line, or the whole `ui`: the run stays "started", counts
+as one of the runs at once, and holds up the queue. So every run is tagged with its process, and the next run or look checks it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import re
 import socket
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,6 +19,7 @@ import dagster as dg
 from dagster._core.events import DagsterEventType
 
 from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.store.site import Site
 
 PROCESS, HOST, RUN = "release-pipeline/process", "release-pipeline/host", "release-pipeline/run"
 PARTS = "error"
@@ -33,28 +36,64 @@ AssetPartition: TypeAlias = "tuple[dg.AssetKey, str | None]"
 GONE = "The process of this run is gone: it was killed, or the machine went down."
 
 
+class RecordsUnreadable(ReleasePipelineError):
+    """Dagster's own records of a site cannot be opened."""
+
+
+@contextmanager
+def opened_records(site: Site) -> Iterator[dg.DagsterInstance]:
+    """Dagster's own records of a site; `RecordsUnreadable` where they cannot be opened."""
+    try:
+        instance = dg.DagsterInstance.from_config(str(site.dagster_home))
+    except ReleasePipelineError:
+        raise
+    except Exception as error:  # whatever storage is configured raises its own
+        raise RecordsUnreadable(
+            f"Dagster's own records cannot be opened ({type(error).__name__}).",
+            where=str(site.dagster_home / "dagster.yaml"),
+            remedy="Does its storage answer, and are name and password right?",
+        ) from None
+    with instance:
+        yield instance
+
+
+def read_heartbeat(site: Site) -> datetime | None:
+    """When the daemon of the site's Dagster last said that it works; None where there is none, or
+    it never ran. Makes no file."""
+    if not ((site.dagster_home / "dagster.yaml").is_file() and (site.dagster_home / "history").is_dir()):
+        return None
+    with opened_records(site) as instance:
+        return last_heartbeat(instance)
+
+
+def last_heartbeat(instance: dg.DagsterInstance) -> datetime | None:
+    """The last heartbeat of any part of the daemon; None where there was none."""
+    beats = [beat.timestamp for beat in instance.get_daemon_heartbeats().values()]
+    return datetime.fromtimestamp(max(beats), UTC) if beats else None
+
+
 def process_tags(run_id: str | None = None) -> dict[str, str]:
-    """The tags of a run of this process; with the run's id once it is known, for whoever executes it anew copies its tags."""
+    """The tags of a run of this process; with the run's id once it is known, since a re-execution copies its tags."""
     mine = {PROCESS: _identify(os.getpid()), HOST: _name_machine()}
     return mine if run_id is None else {**mine, RUN: run_id}
 
 
 def tag_run(context: dg.AssetExecutionContext | dg.OpExecutionContext) -> None:
-    """Say of a run which process it is, where it is one. Where every step has its own, as under a team's executor, that of a step
-    ends long before the run, and whoever looks would take the run for dead: there Dagster's own monitoring looks."""
+    """Tag a run with its process, if it has one. Where each step has a process, as under a team's executor, a step's process
+    ends long before the run, which would seem dead: there Dagster's own monitoring looks."""
     if context.job_def.executor_def.name in _ONE_PROCESS:
         context.instance.add_run_tags(context.run.run_id, process_tags(context.run.run_id))
 
 
 def free_dead_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
-    """Mark as failed the runs of this machine whose process is gone, and free their slots in pools; gives those runs."""
+    """Mark as failed the runs of this machine whose process is gone, free their slots in pools, and return those runs."""
     dead: list[dg.DagsterRun] = []
     filters = dg.RunsFilter(statuses=IN_PROGRESS, tags={HOST: _name_machine()})
     for run in instance.get_runs(filters):
-        said = run.tags.get(PROCESS, "")
-        process = re.fullmatch(r"[^:]*:([0-9]{1,9}):[^:]*", said)
+        tag = run.tags.get(PROCESS, "")
+        process = re.fullmatch(r"[^:]*:([0-9]{1,9}):[^:]*", tag)
         copied = run.tags.get(RUN) != run.run_id and (RUN in run.tags or "dagster/parent_run_id" in run.tags)
-        if copied or process is None or _identify(int(process[1])) == said:
+        if copied or process is None or _identify(int(process[1])) == tag:
             continue
         now = instance.get_run_by_id(run.run_id)  # it may have ended well in between, and a report would overwrite that
         if now is not None and now.status in IN_PROGRESS:
@@ -112,7 +151,7 @@ def parts_of(error: ReleasePipelineError) -> dict[str, Any]:
 
 
 def find_cause(result: dg.ExecuteInProcessResult) -> tuple[str, ReleasePipelineError | None]:
-    """How the step that failed first says it, and the error that it was, in parts; nothing where no step says anything."""
+    """The description of the step that failed first, and its error in parts; nothing where no step failed."""
     for event in result.all_events:
         failure = event.step_failure_data.user_failure_data if event.is_step_failure else None
         if failure is not None:
@@ -128,8 +167,8 @@ def _read_parts(parts: Any) -> ReleasePipelineError:
 
 
 def _name_machine() -> str:
-    """This machine, and within it the container: another, under the same name, counts processes anew, and one of there would look
-    dead from here."""
+    """This machine, and the container in it: another container of the same name numbers processes from 1 again, and its
+    processes would look dead from here."""
     try:
         return f"{socket.gethostname()} {Path('/proc/self/ns/pid').readlink()}"
     except OSError:
@@ -137,7 +176,7 @@ def _name_machine() -> str:
 
 
 def _identify(pid: int) -> str:
-    """A process so that no later one with the same number is taken for it; nothing in the place of its start if it is gone."""
+    """A process by boot, number and start, so that no later one is taken for it; without a start if it is gone."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()

@@ -1,4 +1,4 @@
-"""What is outstanding at targets, done by the daemon: a target that was away when a package was published gets it all the same.
+"""What the daemon sends: packages to targets that were away when these were published, and alerts to people.
 
 No `from __future__ import annotations`: Dagster reads the annotations of these functions.
 """
@@ -17,8 +17,8 @@ EVERY_HOUR = "25 * * * *"
 
 
 def build_delivery(names: Names, automations: Automations) -> tuple[dg.JobDefinition, dg.ScheduleDefinition]:
-    """The job that does what is outstanding at targets, and the schedule that asks for it while something is. Neither needs a
-    key: what is brought was signed when it was published."""
+    """The job that delivers what is outstanding at targets, and the schedule that asks for it while
+    something is. Neither needs a key: packages were signed when they were published."""
 
     @dg.op(
         name=names.name("deliver_outstanding"),
@@ -60,17 +60,11 @@ def build_delivery(names: Names, automations: Automations) -> tuple[dg.JobDefini
     return delivery_job, delivery
 
 
-# Telling people what they wait for: the sensor that looks, and sends what waits. No run knows of
-# it.
-#
-# No `from __future__ import annotations`: Dagster reads the annotations of these functions.
-
-
 LOOK_SECONDS = 30
 
 
 def build_telling(names: Names, automations: Automations) -> dg.SensorDefinition:
-    """The sensor that does what `release-pipeline alert` does. It is apart from `watch`, which waits for nobody."""
+    """The sensor that does what `release-pipeline alert` does. `watch` is another one, since it must wait for no receiver."""
 
     @dg.sensor(
         name=names.name("tell"),
@@ -80,17 +74,12 @@ def build_telling(names: Names, automations: Automations) -> dg.SensorDefinition
         description="Tells those whom site.yaml names what happened, each thing once.",
     )
     def telling(context: dg.SensorEvaluationContext) -> Any:
-        from release_pipeline.operate.alerts.sending import (
-            NOBODY,
-            describe_sent,
-            tell,  # what sends takes long to load
-        )
+        from release_pipeline.operate.alerts.sending import NOBODY, describe_sent, send_alerts  # takes long to load
 
         try:
-            done = tell(names.site_of(context).open())
+            done = send_alerts(names.site_of(context).open())
         except ReleasePipelineError as error:
             return dg.SkipReason(error.in_full)
-        words = "; ".join(describe_sent(done)) if done else NOBODY
-        return dg.SkipReason(f"{words}.")
+        return dg.SkipReason(f"{'; '.join(describe_sent(done)) if done else NOBODY}.")
 
     return telling

@@ -1,8 +1,9 @@
 """A program that serves until somebody stops it, and the end of everything that it started.
 
-It runs in a session of its own, so that all that it starts can be found and ended together. That is not left to the program: what
-a shell starts in the background ignores SIGINT, and Dagster makes SIGTERM do whatever SIGINT does, so that it ignored both; and a
-server that is stopped between two of its children leaves the first behind.
+It runs in a separate session, so that all that it starts can be found and ended together. The
+program alone would not end it all: what a shell starts in the background ignores SIGINT, and
+Dagster makes SIGTERM do whatever SIGINT does, so that it ignored both; and a server that is stopped
+between two of its children leaves the first behind.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ _LOOK_SECONDS = 0.1
 
 
 def serve(program: Sequence[str], *, folder: Path, environment: Mapping[str, str]) -> int:
-    """Run `program` in `folder` until it ends or this process is asked to stop, by SIGTERM, SIGINT, or SIGHUP; gives its exit
-    code, or 0 after being asked. Nothing that it started is left then. Who asks twice does not want to wait."""
+    """Run `program` in `folder` until it ends, or until SIGTERM, SIGINT or SIGHUP asks this process to stop. Returns its exit
+    code, or 0 after a signal. Nothing that it started is left then. A second signal ends the waiting."""
     with _heard() as asked:  # before anything is started: whoever asks from now on is answered
         server = subprocess.Popen(program, cwd=folder, env=environment, start_new_session=True)  # noqa: S603  our own program
         try:
@@ -67,14 +68,14 @@ def _heard() -> Iterator[list[int]]:
 
 
 def _wait(server: subprocess.Popen[bytes], asked: list[int], seconds: float) -> None:
-    """Until the server has ended, the time is over, or somebody asks once more."""
+    """Wait until the server has ended, the time is over, or another signal comes."""
     times, end = len(asked), time.monotonic() + seconds
     while server.poll() is None and time.monotonic() < end and len(asked) == times:
         time.sleep(_LOOK_SECONDS)
 
 
 def _end_all(server: subprocess.Popen[bytes], asked: list[int]) -> None:
-    """No process of the server's session is left: those that do not end by themselves are told to, and then killed."""
+    """End every process of the server's session: those that do not end by themselves get SIGTERM, and then SIGKILL."""
     times = len(asked)
     for number in (0, signal.SIGTERM, signal.SIGKILL):
         _send(server.pid, number)
@@ -91,7 +92,7 @@ def _is_there(server: subprocess.Popen[bytes]) -> bool:
 
 
 def _send(group: int, number: int, *, alone: bool = False) -> bool:
-    """Whether there was anybody to send a signal to."""
+    """Send a signal to a group of processes, or to its leader `alone`; returns whether there was one."""
     try:
         (os.kill if alone else os.killpg)(group, number)
     except (ProcessLookupError, PermissionError):
@@ -99,12 +100,9 @@ def _send(group: int, number: int, *, alone: bool = False) -> bool:
     return True
 
 
-# A stop is heard, whatever Dagster makes of it.
-#
-# While Dagster executes a job it has signal handlers of its own: between steps a signal is put off
-# and may be forgotten, and in one it becomes an exception in the midst of somebody's library, which
-# may raise another. So the run ends as a failure that none was, or goes on. What arrived is
-# therefore written down by Python itself, beside any handler.
+# While Dagster executes a job it has its own signal handlers: between steps a signal is put off and may
+# be forgotten, and in a step it becomes an exception within some library, which may raise another. So
+# the run ends as if it had failed, or goes on. Python therefore writes down the signals that arrive.
 
 
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -112,7 +110,7 @@ _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 @contextmanager
 def stopping_after() -> Iterator[None]:
-    """At the end of the block, however it ends, the signals that came are given to the handlers that were there before it."""
+    """At the end of the block, however it ends, give the signals that came to the handlers that were there before it."""
     if current_thread() is not main_thread():  # no signal is handled here
         yield
         return

@@ -33,17 +33,17 @@ from dagster_webserver.webserver import DagsterWebserver
 from starlette.types import ASGIApp
 
 from release_pipeline.apps.dagster.door import LOGIN, ROLE, Door, Entrance, read_proxy
-from release_pipeline.apps.dagster.heartbeat import last_heartbeat
 from release_pipeline.apps.dagster.judge import LONGEST, Role
 from release_pipeline.apps.dagster.machines import Machines
 from release_pipeline.apps.dagster.names import Stamps, reload_when_changed, stamp_files
+from release_pipeline.apps.dagster.runs import last_heartbeat
 from release_pipeline.apps.door import Server, configure_server, local_addresses, opened_listener
 from release_pipeline.store.site import HOME, find_site
 
 _WORKSPACE = "workspace.yaml"
 _STATEMENT_MILLISECONDS, _RECYCLE_SECONDS = 15_000, 3600  # as dagster-webserver has them
 _WAIT_SECONDS = 60
-_WORDS = {Role.OPERATE: "to operate", Role.VIEW: "to look only"}
+_PURPOSES = {Role.OPERATE: "to operate", Role.VIEW: "to look only"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +62,15 @@ class Opening:
 
 
 def main(argument: str) -> int:
-    """Serve until told to end; the exit code."""
-    said = json.loads(argument)
-    opening = Opening(**{**said, "allow_hosts": tuple(said["allow_hosts"])})
+    """Serve until a signal comes or the daemon ends; returns the exit code."""
+    settings = json.loads(argument)
+    opening = Opening(**{**settings, "allow_hosts": tuple(settings["allow_hosts"])})
     home = Path(os.environ[HOME])
     loaded = stamp_files(home)
     os.umask(0o077)  # Dagster makes sockets as the umask says; files for the public get their modes from us
     configure_loggers(log_level="INFO")
-    os.environ |= {
-        "DAGSTER_IS_DEV_CLI": "1",
-        "DAGSTER_verbose": "",
-    }  # code that does not load is told in a line, as under `dagster dev`
+    # Dagster then reports code that does not load in one line, as under `dagster dev`.
+    os.environ |= {"DAGSTER_IS_DEV_CLI": "1", "DAGSTER_verbose": ""}
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _end)
     with contextlib.ExitStack() as stack:
@@ -100,8 +98,8 @@ def _end(_number: int, _frame: FrameType | None) -> None:
 
 
 def _use_private_folder(folder: str) -> None:
-    """Temporary files of this process and of all that it starts are there: the sockets of Dagster's code servers among them, at
-    which whoever can connect starts runs as this account."""
+    """Put temporary files of this process and of all that it starts into this folder. The sockets of Dagster's code servers are
+    among them: anyone who can connect there starts runs as this account."""
     os.environ["TMPDIR"] = tempfile.tempdir = folder
 
 
@@ -134,9 +132,9 @@ def _build_server(opening: Opening, context: WorkspaceProcessContext, machines: 
     else:
         entrance = Entrance(role for role in Role if role is Role.VIEW or most is Role.OPERATE)
         addresses = local_addresses(opening.port, opening.allow_hosts)
-        places = {prefix: _dagster(context, prefix) for prefix in entrance.prefixes.values()}
-        door = Door(places, way=entrance, addresses=addresses, most=most, machines=machines)
-        links = [f"{_WORDS[role]}: http://127.0.0.1:{opening.port}{LOGIN}#{token}" for role, token in entrance.tokens.items()]
+        applications = {prefix: _dagster(context, prefix) for prefix in entrance.prefixes.values()}
+        door = Door(applications, way=entrance, addresses=addresses, most=most, machines=machines)
+        links = [f"{_PURPOSES[role]}: http://127.0.0.1:{opening.port}{LOGIN}#{token}" for role, token in entrance.tokens.items()]
     lines = "\n".join([*links, "(stop with Ctrl-C; whoever has a link can use it until then)"])
     return Server(configure_server(door, ws_max_size=LONGEST), lambda: print(lines, flush=True))
 
@@ -148,7 +146,7 @@ def _dagster(context: WorkspaceProcessContext, prefix: str) -> ASGIApp:
 
 @contextlib.contextmanager
 def _code_server(instance: dg.DagsterInstance) -> Iterator[Path]:
-    """The code servers of the workspace, and a workspace of them: application and daemon have the same ones."""
+    """The code servers of the workspace, and the file of a workspace of them, which application and daemon share."""
     with ProxyServerManager(instance, WorkspaceFileTarget([_WORKSPACE]), code_server_log_level="warning") as servers:
         workspace = Path(tempfile.gettempdir()) / _WORKSPACE
         workspace.write_text(json.dumps({"load_from": list(servers.get_code_server_specs())}), encoding="utf-8")  # JSON is YAML
@@ -157,7 +155,7 @@ def _code_server(instance: dg.DagsterInstance) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _reloading(context: WorkspaceProcessContext, home: Path, loaded: Stamps) -> Iterator[None]:
-    """Meanwhile the code locations are loaded anew whenever the site's files were changed; the daemon sees it by the servers."""
+    """In the block code locations are loaded again when the site's files were changed; the daemon sees it by the servers."""
 
     def reload() -> None:
         for name in context.code_location_names:
@@ -190,7 +188,7 @@ def _daemon(instance: dg.DagsterInstance, workspace: Path) -> Iterator[subproces
 
 
 def _end_with(daemon: subprocess.Popen[Any], server: Server) -> None:
-    """Nobody sees that timetables stand still: without its daemon the UI ends."""
+    """End the UI when its daemon ends: otherwise nobody would see that no timetable runs."""
     daemon.wait()
     server.should_exit = True
 

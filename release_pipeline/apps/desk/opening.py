@@ -32,9 +32,9 @@ _HEADERS, _LISTS = ("secret_header", "person_header"), ("hosts",)
 
 
 def read_proxy(file: Path) -> ProxyHeaders:
-    """What a file says of the proxy in front of the desk."""
-    said = read_proxy_file(file, headers=_HEADERS, lists=_LISTS)
-    return ProxyHeaders(said["secret"], said["secret_header"], said["person_header"], tuple(said["hosts"]))
+    """The proxy in front of the desk that a file describes."""
+    parts = read_proxy_file(file, headers=_HEADERS, lists=_LISTS)
+    return ProxyHeaders(parts["secret"], parts["secret_header"], parts["person_header"], tuple(parts["hosts"]))
 
 
 def find_account(name: str) -> int:
@@ -47,7 +47,7 @@ def find_account(name: str) -> int:
 
 
 def default_socket(site: Site) -> Path:
-    """Where the backend answers when nothing else is said: within reach of the site's own account alone."""
+    """Where the backend answers by default: only the site's account can reach it."""
     return site.desk / "backend.sock"
 
 
@@ -55,12 +55,12 @@ def default_socket(site: Site) -> Path:
 def opened_backend(
     site: Site, socket: Path, *, accounts: frozenset[int] = frozenset(), proxy: ProxyHeaders | None = None
 ) -> Generator[None]:
-    """Meanwhile the backend answers at a socket, in a thread."""
-    read_people(site)  # what is wrong with the site is told here, and not to whoever comes first
+    """In the block the backend answers at a socket, in a thread."""
+    read_people(site)  # what is wrong with the site is reported here, and not to the first person who comes
     with site.changing_desk():  # its folder is there
         pass
     with serving_backend(socket, Backend(site, proxy=proxy), accounts):
-        clear_folder(site)  # of what a backend that was killed had not sent yet
+        clear_folder(site)
         yield
 
 
@@ -73,17 +73,17 @@ def serve_web(
     ready: Callable[[str], None],
     listener: sockets.socket | None = None,
 ) -> None:
-    """Serve the pages, by what the backend says of a proxy; `ready` is called with their address. They listen at the Unix socket
-    `uds`, or else at the port; `listener`: one that the caller has opened already."""
-    with contextlib.nullcontext(listener) if listener is not None else opened_listener(port, uds) as taken:
+    """Serve the pages, and call `ready` with their address. They listen at the Unix socket `uds`, or else at the port;
+    `listener`: a socket that the caller has opened already."""
+    with contextlib.nullcontext(listener) if listener is not None else opened_listener(port, uds) as opened:
         try:
-            told = asyncio.run(Client(socket).ask(GREET)).document
+            greeting = asyncio.run(Client(socket).ask(GREET)).document
         except Refused as refused:
             raise ReleasePipelineError(refused.words, where=str(socket), remedy="Start it first, then this.") from None
-        hosts = tuple(str(host) for host in told["hosts"])
-        proxy = ProxyNames(str(told["secret_header"]), str(told["person_header"])) if hosts else None
+        hosts = tuple(str(host) for host in greeting["hosts"])
+        proxy = ProxyNames(str(greeting["secret_header"]), str(greeting["person_header"])) if hosts else None
         names = hosts or (also if uds is not None else ())  # a socket is reached through a proxy, or by a tunnel to the port
         address = f"https://{names[0]}" if names else f"http://127.0.0.1:{port}"
         addresses = proxy_addresses(hosts) if proxy else local_addresses(port, also)
         config = configure_server(Desk(Client(socket), addresses, proxy=proxy), ws="none", lifespan="off")
-        Server(config, lambda: ready(address)).run([taken])
+        Server(config, lambda: ready(address)).run([opened])

@@ -1,1 +1,1 @@
-"""What people are told unasked."""
+"""Alerts: what a site sends to people by itself."""

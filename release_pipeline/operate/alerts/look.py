@@ -1,7 +1,9 @@
-"""A look at a site: what there is to tell and was not told is put in the queues of those who want it. Nothing is sent here.
+"""A look at a site: new alerts are put in the queues of the channels that want them. Nothing is
+sent here.
 
-What was told is a file of ids, written after the queues: a crash in between tells it once more, under the same id. At the first
-look there is no such file, and what is over by then is not told.
+A file has the ids of alerts that were queued. It is written after the queues: a crash in between
+queues an alert once more, under the same id. At the first look there is no such file, and what is
+over by then is not queued.
 """
 
 from __future__ import annotations
@@ -30,8 +32,8 @@ TOLD, HEAD = "told", "head"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """An alert that was put in queues, and whose."""
+class QueuedAlert:
+    """An alert that was put in queues, and the rules that want it."""
 
     alert: Alert
     rules: tuple[Rule, ...]
@@ -49,8 +51,8 @@ class Head:
         return [event.hash for event in events[self.number - 1 : self.number]] == [self.hash]
 
 
-def look(site: Site, *, now: datetime | None = None) -> list[Told]:
-    """Put what is new in the queues, and give it. Nothing where site.yaml has no `alerts`."""
+def look(site: Site, *, now: datetime | None = None) -> list[QueuedAlert]:
+    """Put new alerts in the queues, and return them; nothing where site.yaml has no `alerts`."""
     rules = read_alerts(site)
     if not rules:
         return []
@@ -58,35 +60,36 @@ def look(site: Site, *, now: datetime | None = None) -> list[Told]:
     own_folder(site.dagster_home)
     with locked(folder):
         view = _read_view(site, rules, now or datetime.now(UTC))
-        found, told = find_matters(view), list[Told]()
+        matters, queued = find_matters(view), list[QueuedAlert]()
         if not (folder / TOLD).exists():
-            _begin(folder, found)
-        for new in _list_new(folder, found, rules):
+            over = "".join(f"{matter.alert.id}\n" for matter in matters if not matter.stands)
+            write_text(folder / TOLD, over)  # what was over before anybody looked
+        for new in _list_new(folder, matters, rules):
             for rule in new.rules:
                 outbox_of(site, rule).put(to_json(new.alert), name=_file_name(new.alert))
             _append(folder / TOLD, new.alert.id)
-            told.append(new)
+            queued.append(new)
         _note_head(folder, view.events)
-    return told
+    return queued
 
 
-def preview(site: Site, *, now: datetime | None = None) -> list[Told]:
-    """What a look would put in the queues now. Changes nothing."""
+def preview(site: Site, *, now: datetime | None = None) -> list[QueuedAlert]:
+    """The alerts that a look would put in the queues now. Changes nothing."""
     rules, folder = read_alerts(site), folder_of(site)
     if not rules:
         return []
-    found = find_matters(_read_view(site, rules, now or datetime.now(UTC)))
+    matters = find_matters(_read_view(site, rules, now or datetime.now(UTC)))
     if not (folder / TOLD).exists():
-        found = [matter for matter in found if matter.stands]
-    return [*_list_new(folder, found, rules)]
+        matters = [matter for matter in matters if matter.stands]
+    return [*_list_new(folder, matters, rules)]
 
 
-def describe_preview(found: list[Told]) -> Iterator[str]:
-    """It in lines for a person: what, and who is told it."""
-    for told in found:
-        whom = ", ".join(rule.channel.words for rule in told.rules) or "nobody"
-        yield f"{told.alert.kind}: {told.alert.title}: {told.alert.words} (to {whom})"
-    if not found:
+def describe_preview(queued: list[QueuedAlert]) -> Iterator[str]:
+    """What would be sent, and to whom, in lines for a person."""
+    for new in queued:
+        receivers = ", ".join(rule.channel.title for rule in new.rules) or "nobody"
+        yield f"{new.alert.kind}: {new.alert.title}: {new.alert.words} (to {receivers})"
+    if not queued:
         yield "nothing is to be told"
 
 
@@ -96,7 +99,7 @@ def outbox_of(site: Site, rule: Rule) -> Outbox:
 
 
 def read_spending(site: Site, policies: list[Policy], events: tuple[Event, ...]) -> tuple[Spending, ...]:
-    """How far the caps are spent; nothing where populations.yaml cannot be read, which `status` tells."""
+    """How far the caps are spent; nothing where populations.yaml cannot be read, which `status` reports."""
     with suppress(ReleasePipelineError):
         return list_spending(read_caps(site), policies, events)
     return ()
@@ -112,25 +115,19 @@ def _read_view(site: Site, rules: tuple[Rule, ...], now: datetime) -> View:
     return View(name, events, tuple(policies), spending, site.publishes_by_itself, shares, now, desk)
 
 
-def _list_new(folder: Path, found: list[Matter], rules: tuple[Rule, ...]) -> Iterator[Told]:
-    """What was not told, with who wants it, each channel once; what nobody wants counts as told."""
-    known = _read_told(folder)
-    for matter in found:
+def _list_new(folder: Path, matters: list[Matter], rules: tuple[Rule, ...]) -> Iterator[QueuedAlert]:
+    """The alerts that were not queued before, with the rules that want them, each channel once."""
+    known = _read_queued(folder)
+    for matter in matters:
         alert = matter.alert
         if alert.id not in known:
             known.add(alert.id)
             wanting = {rule.name: rule for rule in rules if rule.wants(alert.kind, alert.share)}
-            yield Told(alert, tuple(wanting.values()))
+            yield QueuedAlert(alert, tuple(wanting.values()))
 
 
-def _begin(folder: Path, found: list[Matter]) -> None:
-    """The file of what was told, with what is over before anybody looked."""
-    over = "".join(f"{matter.alert.id}\n" for matter in found if not matter.stands)
-    write_text(folder / TOLD, over)
-
-
-def _read_told(folder: Path) -> set[str]:
-    """The ids of what was told; half a line, of a write that was stopped, is none."""
+def _read_queued(folder: Path) -> set[str]:
+    """The ids of alerts that were queued; half a line, of a write that was stopped, is none."""
     try:
         text = (folder / TOLD).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -139,7 +136,7 @@ def _read_told(folder: Path) -> set[str]:
 
 
 def _append(file: Path, line: str) -> None:
-    """A line at the end of a file, on the disk for good. What an earlier write left half is ended first."""
+    """Add a line at the end of a file, on the disk for good. Half a line of an earlier write is ended first."""
     with file.open("r+b") as written:
         if written.seek(0, os.SEEK_END) and (written.seek(-1, os.SEEK_END), written.read(1))[1] != b"\n":
             written.write(b"\n")
@@ -165,8 +162,9 @@ def read_head(folder: Path) -> Head | None:
 
 
 def _note_head(folder: Path, events: tuple[Event, ...]) -> None:
-    """The last event that a look saw, for who asks later whether the registry still has it (`operate.health`); kept as it is
-    where the registry has it no more, or it cannot be read: the next look would hide that."""
+    """Record the last event, so that `operate.health` can ask later whether the registry still has
+    it. The record stays as it is where the registry lost that event, or it cannot be read: another
+    record would hide that."""
     try:
         seen = read_head(folder)
     except ValueError:
@@ -175,28 +173,25 @@ def _note_head(folder: Path, events: tuple[Event, ...]) -> None:
         write_private_json(folder / HEAD, {"event": events[-1].number, "hash": events[-1].hash})
 
 
-# What `status` tells of alerts: what is wrong in site.yaml, what travels readable, and
-# who takes nothing.
-
-
 def find_trouble(site: Site) -> Iterator[str]:
-    """It in words, a sentence each; no address that may be a secret is in them."""
+    """What `status` says of alerts: faults in site.yaml, receivers that take nothing, and what
+    travels readable. No sentence has an address that may be a secret."""
     try:
         rules = read_alerts(site)
     except ReleasePipelineError as error:
         yield error.in_full
         return
     for rule in {rule.name: rule for rule in rules}.values():
-        yield from describe_unsent(rule.channel.words, outbox_of(site, rule))
+        yield from describe_unsent(rule.channel.title, outbox_of(site, rule))
     if left := count_orphans(site, {rule.name for rule in rules}):
         yield f"{left} alerts wait for a channel that site.yaml named before: those who are named now were not told of them"
     yield from find_warnings(site)
 
 
 def find_warnings(site: Site) -> Iterator[str]:
-    """What travels readable, to another machine."""
+    """Which channels send readable text to another machine, in sentences."""
     hooks = [rule.channel for rule in read_alerts(site) if isinstance(rule.channel, WebhookSettings)]
     for hook in dict.fromkeys(hooks):
-        with suppress(ReleasePipelineError, ValueError):  # what the environment lacks is told when something is sent
+        with suppress(ReleasePipelineError, ValueError):  # what the environment lacks is reported when something is sent
             if is_open_road(fill(site, hook.address)):
-                yield f"{hook.words}: what goes there by http can be read on its way to another machine. Use https."
+                yield f"{hook.title}: what goes there by http can be read on its way to another machine. Use https."

@@ -1,4 +1,8 @@
-"""One thing that people are told: the document that a webhook gets, and the same as a mail."""
+"""Alerts: the document that a webhook gets and a mail says, and what at a site is worth one.
+
+`find_matters` is pure: it depends on the registry and the clock, and gives the same ids at every look. It reads no source, no
+candidate and no package.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ from release_pipeline.policy.documents import Moment
 from release_pipeline.policy.plans.loss import Account, next_loss
 from release_pipeline.store.ledger import LOST, Charge, charges_of
 from release_pipeline.store.registry import Event, ReleaseId
-from release_pipeline.trust.remarks import find_role, is_told
+from release_pipeline.trust.remarks import find_role, is_visible
 
 Kind: TypeAlias = Literal["failed", "blocked", "waiting", "late", "cap", "returned", "remarked", "decided"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -67,46 +71,42 @@ class Alert:
 
     @property
     def path(self) -> str:
-        """The page of a desk that it is about."""
+        """The desk's page about it."""
         if self.release is not None:
             return f"/releases/{self.release}"
-        return "/caps" if self.policy is None else f"/policies/{self.policy}"
+        return "/caps" if self.policy is None else f"/approvals/policies/{self.policy}"
 
     @property
     def text(self) -> str:
-        """It as a mail."""
+        """The alert as a mail."""
         page = () if self.page is None else (f"At the desk: {self.page}",)
         lines = (self.title, "", self.words, self.remedy, *page, "", f"Site {self.site}, {self.moment}.", f"Id: {self.id}")
         return "\n".join(lines) + "\n"
 
 
 def read_alert(document: Mapping[str, Any]) -> Alert:
-    """An alert that was kept, by this version or another one: keys that this one does not know are left out."""
+    """The alert of a document that was kept; unknown keys are left out."""
     known = {field.name for field in dataclasses.fields(Alert)}
     return Alert(**{name: value for name, value in document.items() if name in known})
 
 
-# How far the caps of a site are spent, by the registry alone, and which releases that are to come
-# have no room any more.
-
-
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What of a population's cap is spent. `refused`: of each policy about it the next release, where the cap has no room for it
-    any more; one that no cap of this kind can ever admit is not among them."""
+    """How much of a population's cap is spent. `refused`: the next release of each policy about it
+    that the cap no longer admits, except those that no cap of this kind can ever admit."""
 
     account: Account
     refused: tuple[ReleaseId, ...]
 
     @property
     def share(self) -> Fraction | None:
-        """What part of it is spent, more than 1 where it is overdrawn; None where no bound is known, or nothing may be spent."""
+        """The part of the cap that is spent, above 1 where it is overdrawn; None where no bound is known or the cap is 0."""
         total, most = self.account.total, self.account.most
         return None if total is None or most == 0 else Fraction(total, most)
 
     def describe(self, share: int | None) -> str:
-        """That it is nearly spent, in words: `share` percent of it are, or, without, nothing is left for what comes next. Empty
-        where that is not so."""
+        """A sentence if `share` percent of the cap are spent or, without a share, if too little is left for what comes next;
+        else empty."""
         account, names = self.account, ", ".join(map(str, self.refused))
         spent = f"{account.population} has spent {account.spent} of {account.limit} ({account.unit})"
         if share is not None:
@@ -116,7 +116,7 @@ class Spending:
 
 
 def list_spending(caps: Caps, policies: Iterable[Policy], events: tuple[Event, ...]) -> tuple[Spending, ...]:
-    """That of every population that is charged still, or declared."""
+    """How much is spent of the cap of every population that is declared, or can still be charged."""
     charges, known = charges_of(events), list(policies)
     open_ones = [name for name in list_populations(caps, charges) if not list_heirs(caps, name, charges)]
     return tuple(_find_spending(caps, name, known, charges, events) for name in open_ones)
@@ -133,10 +133,6 @@ def _find_spending(caps: Caps, name: str, policies: list[Policy], charges: list[
     return Spending(account, tuple(refused))
 
 
-# What there is to tell of a site, by its registry and the clock: pure, and the same at every look,
-# so that what was told is known by its id. No source, no candidate and no package is read.
-
-
 AT_ONCE = timedelta(minutes=25)  # the schedule that publishes looks every ten minutes, and a package may take as long
 LATE_AFTER = timedelta(minutes=10)  # the daemon opens what is due when it is due, and takes a moment
 MOST_LATE = 12  # periods of a series that are late
@@ -147,8 +143,8 @@ AGAIN = "Look at it with `release-pipeline status`, repair what it names, and ru
 
 @dataclass(frozen=True, slots=True)
 class Matter:
-    """Something to tell. `stands`: it is so still; what is over is told only to those who were there when it happened.
-    `number`: of the event that it is, for many have one second in common."""
+    """An alert, and whether it still `stands`; the first look at a site skips what is over. `number`: of the event that it is
+    about, since many events share a second."""
 
     alert: Alert
     stands: bool = True
@@ -157,7 +153,7 @@ class Matter:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a look knows of a site."""
+    """What a look reads of a site."""
 
     name: str
     events: tuple[Event, ...]
@@ -169,47 +165,47 @@ class View:
     desk: str = ""  # where people reach it
 
     def alert(self, kind: Kind, key: str, moment: str, title: str, words: str, remedy: str, **facts: Any) -> Alert:
-        """An alert of this site. `key`: with its kind, what it is known by."""
+        """An alert of this site. Its id has its kind and `key`."""
         id = f"{kind}/{key}"
-        made = Alert(id=id, kind=kind, site=self.name, moment=moment, title=title, words=words, remedy=remedy, **facts)
-        return replace(made, page=self.desk + made.path) if self.desk else made
+        alert = Alert(id=id, kind=kind, site=self.name, moment=moment, title=title, words=words, remedy=remedy, **facts)
+        return replace(alert, page=self.desk + alert.path) if self.desk else alert
 
 
 def find_matters(view: View) -> list[Matter]:
-    """Everything that there is or was to tell, in the order in which it happened."""
+    """Every alert that the site gives or ever gave, in the order in which things happened."""
     state = read_state(view.events)
-    found = [*_of_runs(view, state), *_waiting(view, state), *_of_votes(view, state), *_of_remarks(view, state)]
-    found += [*_late(view, state), *_of_caps(view)]
-    return sorted(found, key=lambda matter: (datetime.fromisoformat(matter.alert.moment), matter.number))
+    matters = [*_of_runs(view, state), *_waiting(view, state), *_of_votes(view, state), *_of_remarks(view, state)]
+    matters += [*_late(view, state), *_of_caps(view)]
+    return sorted(matters, key=lambda matter: (datetime.fromisoformat(matter.alert.moment), matter.number))
 
 
 def _name(event: Event) -> str:
-    """The event, whatever comes after a restore: another event may have its number then."""
+    """The event by number and hash: after a restore another event may have its number."""
     return f"event-{event.number}-{event.hash[:16]}"
 
 
 def _of_runs(view: View, state: SiteState) -> Iterator[Matter]:
-    """Runs that broke off, and releases that were blocked. Of blocks that followed each other without anything in between the
-    last is told: a step notes what it found, and then that it was refused for it."""
+    """Runs that broke off, and releases that were blocked. Of blocks that follow each other only
+    the last counts: a step records what it found, and then that it was refused for it."""
     blocks: dict[ReleaseId, Matter] = {}
     last_failed = {event.release: event.number for event in view.events if event.kind == FAILED}
     for event in view.events:
         release = event.release
         if release is None:
             continue
-        words, facts = str(event.content.get("reason", "")), {"release": str(release), "policy": release.policy}
+        reason, facts = str(event.content.get("reason", "")), {"release": str(release), "policy": release.policy}
         key = f"{release}/{_name(event)}"
         if event.kind in (BLOCKED, LOST):
             code = str(event.content.get("code", "")) or None
             is_open = event.kind == LOST or code in OPEN
-            words, code = (words, code) if is_open else (REFUSED, None)
-            alert = view.alert("blocked", key, event.noted, f"{release} is blocked", words, AGAIN, reason_code=code, **facts)
+            reason, code = (reason, code) if is_open else (REFUSED, None)
+            alert = view.alert("blocked", key, event.noted, f"{release} is blocked", reason, AGAIN, reason_code=code, **facts)
             blocks[release] = Matter(alert, number=event.number)
         elif event.kind in MOVES and release in blocks:
             yield replace(blocks.pop(release), stands=False)
         elif event.kind == FAILED and not event.content.get("told_elsewhere"):
-            stands = state.releases[release].failed == words and event.number == last_failed[release]
-            alert = view.alert("failed", key, event.noted, f"A run of {release} broke off", words, AGAIN, **facts)
+            stands = state.releases[release].failed == reason and event.number == last_failed[release]
+            alert = view.alert("failed", key, event.noted, f"A run of {release} broke off", reason, AGAIN, **facts)
             yield Matter(alert, stands, event.number)
     for release, matter in blocks.items():
         yield replace(matter, stands=state.releases[release].state == "blocked")
@@ -239,7 +235,7 @@ def _waiting(view: View, state: SiteState) -> Iterator[Matter]:
 
 
 def _of_votes(view: View, state: SiteState) -> Iterator[Matter]:
-    """What the votes made of a release, once they are all in: that it was returned, or that it is decided. No name, no reason."""
+    """That a release was returned or is decided, once all votes are in, without a name or a reason."""
     for status in state.releases.values():
         id, turns = status.id, [turn for turn in status.decided if turn[1] in (APPROVED, RETURNED, REJECTED)]
         for number, became in turns:
@@ -253,15 +249,15 @@ def _of_votes(view: View, state: SiteState) -> Iterator[Matter]:
 
 
 def _of_remarks(view: View, state: SiteState) -> Iterator[Matter]:
-    """That somebody remarked on something, once that may be told: where, and no text of it."""
+    """That there are remarks on something, once that may be shown, without their text."""
     for event in view.events:
         if event.kind != REMARKED:
             continue
         status = None if event.release is None else state.releases[event.release]
         about, since, role = str(event.content["document"]["hash"]), event, find_role(view.events, event)
-        if status is not None and not is_told(role, about, status):
+        if status is not None and not is_visible(role, about, status):
             continue
-        if status is not None and role == "reviewer":  # told with the votes, if these came later
+        if status is not None and role == "reviewer":  # shown with the votes, if these came later
             since = view.events[max(event.number, status.told.get(about, 0)) - 1]
         subject = str(event.content["subject"])
         target = subject if status is not None else f"policies/{subject}.yaml"
@@ -287,13 +283,13 @@ def _late(view: View, state: SiteState) -> Iterator[Matter]:
 
 
 def _of_caps(view: View) -> Iterator[Matter]:
-    """Caps that are nearly spent: nothing that comes has room, or the share that somebody asked about is reached."""
+    """Caps that are nearly spent: they do not admit what comes next, or the share that somebody asked about is reached."""
     remedy, moment = "The cap is the privacy officer's: `release-pipeline ledger` has all charges.", view.now
     for spending in view.spending:
         account = spending.account
         for share in sorted(view.shares, key=lambda asked: asked or 0):
-            if words := spending.describe(share):
+            if sentence := spending.describe(share):
                 about, facts = "next" if share is None else f"{share}%", {"population": account.population, "share": share}
                 key = f"{account.population}/{account.limit} ({account.unit})/{about}"
                 title = f"The cap of {account.population} is nearly spent"
-                yield Matter(view.alert("cap", key, moment.isoformat(timespec="seconds"), title, words, remedy, **facts))
+                yield Matter(view.alert("cap", key, moment.isoformat(timespec="seconds"), title, sentence, remedy, **facts))

@@ -1,5 +1,5 @@
-"""What is to be sent and was not yet, a file each, in order. Written whole or not at all, so that a crash loses none; what was
-sent is removed afterwards, so that a crash in between sends it once more."""
+"""A queue of documents to send, a file each, in order. A file is written whole or not at all, so that a crash loses none, and
+removed after it was sent, so that a crash in between sends it once more."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ Deliver: TypeAlias = Callable[[Mapping[str, Any]], None]  # raises `NotSent`
 
 
 class NotSent(Exception):
-    """Somebody did not take what was sent. The words never have an address, which may hold a secret. `for_good`: it was read and
-    refused, and will be refused again."""
+    """A receiver did not take a document. The message never has an address, which may hold a
+    secret. `for_good`: it was read and refused, and will be refused again."""
 
-    def __init__(self, words: str, *, for_good: bool = False) -> None:
+    def __init__(self, message: str, *, for_good: bool = False) -> None:
         self.for_good = for_good
-        super().__init__(words)
+        super().__init__(message)
 
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """Since when somebody takes nothing, and why in words."""
+    """Since when a receiver takes nothing, and why."""
 
     since: str
-    words: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Outbox:
-    """What one receiver is still to get, in a folder of its own."""
+    """The queue of one receiver, in a folder."""
 
     folder: Path
 
@@ -47,23 +47,23 @@ class Outbox:
         """Keep a document until it is sent, after all others; one of that name is kept once."""
         own_folder(self.folder.parent)
         with locked(self.folder):
-            kept = self.list_files()
-            if any(file.stem.partition("-")[2] == name for file in kept):
+            files = self.list_files()
+            if any(file.stem.partition("-")[2] == name for file in files):
                 return
-            number = int(kept[-1].stem.partition("-")[0]) + 1 if kept else 1
+            number = int(files[-1].stem.partition("-")[0]) + 1 if files else 1
             write_private_json(self.folder / f"{number:010}-{name}{_ENDING}", document)
 
     def list_files(self) -> list[Path]:
-        """What is kept, in order."""
+        """The files of documents that are kept, in order."""
         return sorted(self.folder.glob(f"[0-9]*-*{_ENDING}"))
 
     def list_refused(self) -> list[Path]:
-        """What was refused for good, and is kept for a person to look at."""
+        """The files of documents that were refused for good, and are kept for a person to look at."""
         return sorted((self.folder / _REFUSED).glob(f"*{_ENDING}"))
 
     def send(self, deliver: Deliver, *, may_go_on: Callable[[], bool] = lambda: True) -> int:
-        """Deliver what is kept, the oldest first, up to the first that is not taken; gives how many were. Where another process
-        is at it, it is left to that."""
+        """Deliver what is kept, the oldest first, up to the first that is not taken; returns how many were. Does nothing while
+        another process delivers."""
         sent = 0
         if not self.folder.is_dir():
             return 0
@@ -92,19 +92,19 @@ class Outbox:
     def failing(self) -> Failing | None:
         """Since when nothing is taken, and why; None where the last attempt went well, or there was none."""
         try:
-            said = json.loads((self.folder / _FAILING).read_text(encoding="utf-8"))
-            return Failing(said["since"], said["words"])
+            note = json.loads((self.folder / _FAILING).read_text(encoding="utf-8"))
+            return Failing(note["since"], note["words"])
         except FileNotFoundError:
             return None
 
-    def _note(self, words: str) -> None:
+    def _note(self, reason: str) -> None:
         before = self.failing
         since = before.since if before is not None else datetime.now(UTC).isoformat(timespec="seconds")
-        write_private_json(self.folder / _FAILING, {"since": since, "words": words})
+        write_private_json(self.folder / _FAILING, {"since": since, "words": reason})
 
 
 def folder_of(site: Site) -> Path:
-    """Where a site keeps what is to be sent, and what was told."""
+    """The folder of a site's queues, and of the ids of alerts that were queued."""
     return site.dagster_home / "outbox"
 
 
@@ -115,9 +115,9 @@ def count_orphans(site: Site, known: Collection[str]) -> int:
 
 
 def describe_unsent(name: str, outbox: Outbox) -> Iterator[str]:
-    """What one receiver was to get and did not take, in words; nothing while all goes well."""
-    failing, kept = outbox.failing, len(outbox.list_files())
-    if failing is not None and kept:
-        yield f"{name}: {kept} not sent, tried since {failing.since}: {failing.words}"
+    """What one receiver was to get and did not take, in sentences; nothing while all goes well."""
+    failing, count = outbox.failing, len(outbox.list_files())
+    if failing is not None and count:
+        yield f"{name}: {count} not sent, tried since {failing.since}: {failing.reason}"
     if refused := outbox.list_refused():
         yield f"{name}: {len(refused)} refused for good, in {refused[0].parent}"

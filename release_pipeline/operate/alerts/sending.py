@@ -1,4 +1,4 @@
-"""How alerts travel: by a webhook, or as a mail. What fails is told in words without an address, for that may be a secret.
+"""How alerts are sent: by a webhook, or as a mail. Messages about failures have no address, since that may be a secret.
 
 Imported only when something is sent: httpx takes long to load.
 """
@@ -10,13 +10,13 @@ import logging
 import smtplib
 import ssl
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from email.message import EmailMessage
 from email.utils import formatdate
-from functools import cache
+from functools import cache, partial
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -45,19 +45,45 @@ _WEB = ("http", "https")
 _REFUSED = (400, 413, 422)  # of a document that was read, and is not wanted as it is
 
 
-def open_client(address: str) -> httpx.Client:
-    """A client for an address; it follows no redirection, or a token would go along.
+def open_channel(site: Site, rule: Rule) -> Callable[[Alert], None]:
+    """The function that sends an alert by the channel of a rule, with what the environment has of it; `NotSent` where that
+    lacks something."""
+    channel = rule.channel
+    try:
+        if isinstance(channel, WebhookSettings):
+            return partial(post, fill(site, channel.address))
+        texts = {name: fill(site, getattr(channel, name)) for name in ("sender", "host", "user", "password")}
+        recipients = tuple(fill(site, address) for address in channel.to)
+        return partial(send_mail, channel.model_copy(update={**texts, "to": recipients}))
+    except ReleasePipelineError as error:
+        raise NotSent(f"{error.what} {error.remedy}") from None
 
-    It asks by the proxy of the environment, except on this machine: a proxy's own `localhost` is another machine. It trusts the
-    certificates that this machine trusts."""
-    parts = urlsplit(address)
-    # By http there is no TLS: the context that trusts nobody is made at once.
-    trusted = ssl.create_default_context() if parts.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    headers = {"User-Agent": f"release-pipeline/{__version__}", "Accept-Encoding": "identity"}
-    return httpx.Client(timeout=WAIT_SECONDS, headers=headers, verify=trusted, trust_env=parts.hostname not in LOCAL)
+
+def post(address: str, alert: Alert) -> None:
+    """Post an alert as JSON; `NotSent` unless the answer is 2xx. httpx sends a name and password in the address as a header.
+
+    It asks by the proxy of the environment, except on this machine: a proxy's `localhost` is another machine. It trusts the
+    certificates that this machine trusts, and follows no redirection, or a token would go along."""
+    try:
+        parts = urlsplit(address)
+        if parts.scheme not in _WEB or not parts.hostname:
+            raise NotSent("what it names is no address that begins with https://.")
+        # By http there is no TLS: the context that trusts nobody is made at once.
+        trusted = ssl.create_default_context() if parts.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        headers = {"User-Agent": f"release-pipeline/{__version__}", "Accept-Encoding": "identity"}
+        use_proxy = parts.hostname not in LOCAL
+        with (
+            httpx.Client(timeout=WAIT_SECONDS, headers=headers, verify=trusted, trust_env=use_proxy) as client,
+            client.stream("POST", address, json=to_json(alert)) as reply,  # the answer's body is not read
+        ):
+            status = reply.status_code
+    except FAULTS as error:
+        raise NotSent(f"it cannot be reached ({_name_fault(error)}).") from None
+    if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
+        raise NotSent(f"it answered {status}.", for_good=status in _REFUSED)
 
 
-def name_fault(error: BaseException) -> str:
+def _name_fault(error: BaseException) -> str:
     """The kind of what went wrong, without its message, which may have an address."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, OSError):
@@ -65,112 +91,32 @@ def name_fault(error: BaseException) -> str:
     return type(cause or error).__name__
 
 
-class Channel(Protocol):
-    """One way to tell somebody."""
-
-    def send(self, alert: Alert) -> None:
-        """Deliver the alert; where that is not certain raises `NotSent`, in words without an address, and it is sent again."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Webhook:
-    """A POST with the alert as JSON."""
-
-    address: str
-
-    def send(self, alert: Alert) -> None:
-        """See `Channel`."""
-        post(self.address, to_json(alert))
-
-
-@dataclass(frozen=True, slots=True)
-class Mail:
-    """A mail with the alert as plain text."""
-
-    to: tuple[str, ...]
-    sender: str
-    host: str
-    port: int
-    starttls: bool
-    user: str
-    password: str
-
-    def send(self, alert: Alert) -> None:
-        """See `Channel`. The same alert is the same message, by its id."""
-        try:
-            message = self._write(alert)
-            with smtplib.SMTP(self.host, self.port, timeout=WAIT_SECONDS) as server:
-                if self.starttls:
-                    server.starttls(context=ssl.create_default_context())
-                if self.user:
-                    server.login(self.user, self.password)
-                if refused := server.send_message(message):  # of some; of all it raises
-                    raise NotSent(f"the mail server refused {len(refused)} of {len(self.to)} recipients.")
-        except smtplib.SMTPResponseException as error:
-            status = error.smtp_code
-            raise NotSent(f"the mail server refused ({status}).") from None
-        except (OSError, smtplib.SMTPException, ValueError) as error:
-            raise NotSent(f"the mail server cannot be reached or used ({type(error).__name__}).") from None
-
-    def _write(self, alert: Alert) -> EmailMessage:
-        message = EmailMessage()
+def send_mail(settings: EmailSettings, alert: Alert) -> None:
+    """Send an alert as plain text, the same alert as the same message; `NotSent` where a recipient may not have it."""
+    message = EmailMessage()
+    try:
         message["Subject"] = f"[{_one_line(alert.site)}] {_one_line(alert.title)}"
-        message["From"], message["To"] = self.sender, ", ".join(self.to)
+        message["From"], message["To"] = settings.sender, ", ".join(settings.to)
         message["Message-ID"] = f"<{hashlib.sha256(f'{alert.site} {alert.id}'.encode()).hexdigest()[:32]}@release-pipeline>"
         message["Date"] = formatdate()
         message["Auto-Submitted"] = "auto-generated"
         message.set_content(alert.text)
-        return message
-
-
-def open_channel(site: Site, rule: Rule) -> Channel:
-    """The channel of a rule, with what the environment has of it; raises `NotSent` where that lacks something."""
-    try:
-        return _open(site, rule.channel)
-    except ReleasePipelineError as error:
-        raise NotSent(f"{error.what} {error.remedy}") from None
-
-
-def _open(site: Site, said: WebhookSettings | EmailSettings) -> Channel:
-    if isinstance(said, WebhookSettings):
-        return Webhook(fill(site, said.address))
-    return Mail(
-        to=tuple(fill(site, one) for one in said.to),
-        sender=fill(site, said.sender),
-        host=fill(site, said.host),
-        port=said.port,
-        starttls=said.starttls,
-        user=fill(site, said.user),
-        password=fill(site, said.password),
-    )
-
-
-def post(address: str, document: Mapping[str, Any]) -> None:
-    """Post a document as JSON; whoever answers with 2xx has it. httpx sends a name and password in the address as a header."""
-    try:
-        parts = urlsplit(address)
-        if parts.scheme not in _WEB or not parts.hostname:
-            raise NotSent("what it names is no address that begins with https://.")
-        with (
-            open_client(address) as client,
-            client.stream("POST", address, json=document) as reply,  # the answer's body is not read
-        ):
-            status = reply.status_code
-    except FAULTS as error:
-        fault = name_fault(error)
-        raise NotSent(f"it cannot be reached ({fault}).") from None
-    if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
-        raise NotSent(f"it answered {status}.", for_good=status in _REFUSED)
+        with smtplib.SMTP(settings.host, settings.port, timeout=WAIT_SECONDS) as server:
+            if settings.starttls:
+                server.starttls(context=ssl.create_default_context())
+            if settings.user:
+                server.login(settings.user, settings.password)
+            if refused := server.send_message(message):  # of some; of all it raises
+                raise NotSent(f"the mail server refused {len(refused)} of {len(settings.to)} recipients.")
+    except smtplib.SMTPResponseException as error:
+        raise NotSent(f"the mail server refused ({error.smtp_code}).") from None
+    except (OSError, smtplib.SMTPException, ValueError) as error:
+        raise NotSent(f"the mail server cannot be reached or used ({type(error).__name__}).") from None
 
 
 def _one_line(text: str) -> str:
-    """A text for a header: no name in it can begin another."""
+    """A text for a header: no name in it can begin another header."""
     return " ".join(text.split())
-
-
-# Sending what waits in the queues of a site: alerts by their channels.
-# What is not taken stays where it is, in order, and is tried again at the next look.
 
 
 NOBODY = "nothing is told: site.yaml has no 'alerts'"
@@ -179,47 +125,47 @@ LONGEST_SECONDS = 30.0  # of one look, all channels together: after that the nex
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What one receiver got, and how much is left for it."""
+    """How many alerts one receiver got, and how many are left for the next look. `reason`: why some are left."""
 
     name: str
     sent: int
     left: int
-    words: str = ""  # why something is left
+    reason: str = ""
 
 
-def tell(site: Site, *, longest: float = LONGEST_SECONDS) -> list[Sent]:
-    """Look, and send what waits. Raises only for what is wrong at the site; who takes nothing is told in what is given."""
+def send_alerts(site: Site, *, longest: float = LONGEST_SECONDS) -> list[Sent]:
+    """Look at the site, and send what waits. Returns what each receiver got; raises only for what is wrong at the site."""
     trouble: ReleasePipelineError | None = None
     try:
         look(site)
-    except ReleasePipelineError as error:  # of a registry that cannot be read, say: what waits already is sent all the same
+    except ReleasePipelineError as error:  # as of a registry that cannot be read: alerts that wait already are sent
         trouble = error
     end = time.monotonic() + longest
     rules = list({rule.name: rule for rule in read_alerts(site)}.values())
-    rules.sort(key=lambda rule: outbox_of(site, rule).failing is not None)  # who took nothing last time keeps nobody waiting
-    done = [_send(rule.channel.words, outbox_of(site, rule), _alerts_to(site, rule), end) for rule in rules]
+    rules.sort(key=lambda rule: outbox_of(site, rule).failing is not None)  # those that failed keep nobody waiting
+    done = [_send(rule.channel.title, outbox_of(site, rule), _alerts_to(site, rule), end) for rule in rules]
     if trouble is not None:
         raise trouble
     return done
 
 
 def describe_sent(done: list[Sent]) -> Iterator[str]:
-    """It in lines for a person."""
+    """What each receiver got, in lines for a person."""
     for each in done:
-        left = f", {each.left} left{f': {each.words}' if each.words else ''}" if each.left else ""
+        left = f", {each.left} left{f': {each.reason}' if each.reason else ''}" if each.left else ""
         yield f"{each.name}: {each.sent} sent{left}"
 
 
 def _send(name: str, outbox: Outbox, deliver: Deliver, end: float) -> Sent:
     sent = outbox.send(deliver, may_go_on=lambda: time.monotonic() < end)
     left, failing = len(outbox.list_files()), outbox.failing
-    return Sent(name, sent, left, "" if failing is None else failing.words)
+    return Sent(name, sent, left, "" if failing is None else failing.reason)
 
 
 def _alerts_to(site: Site, rule: Rule) -> Deliver:
     opened = cache(lambda: open_channel(site, rule))
 
     def deliver(document: Mapping[str, Any]) -> None:
-        opened().send(read_alert(document))
+        opened()(read_alert(document))
 
     return deliver

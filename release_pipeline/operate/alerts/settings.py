@@ -1,5 +1,5 @@
-"""What site.yaml says of who is told what: `alerts`. No password stands there: ${NAME} is taken from the
-environment when something is sent, and whatever comes from there, or may be a secret, is never shown."""
+"""The section `alerts` of site.yaml: who gets which alerts. It has no password: ${NAME} is taken from the environment when
+something is sent, and is never shown, nor is anything else that may be a secret."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def _check_address(address: str) -> str:
 
 
 def _read_share(share: Any, info: ValidationInfo) -> int:
-    found = _SHARE.fullmatch(str(share))
-    if found is None or "cap" not in info.data.get("on", ()):
+    percent = _SHARE.fullmatch(str(share))
+    if percent is None or "cap" not in info.data.get("on", ()):
         raise ValueError
-    return int(found[1])
+    return int(percent[1])
 
 
 def _check_password(password: str, info: ValidationInfo) -> str:
@@ -58,10 +58,10 @@ def _check_password(password: str, info: ValidationInfo) -> str:
     return password
 
 
-def _is_list(said: Any) -> Any:
-    if not isinstance(said, list):
+def _is_list(value: Any) -> Any:
+    if not isinstance(value, list):
         raise ValueError
-    return cast("list[Any]", said)
+    return cast("list[Any]", value)
 
 
 _Mail = Annotated[StrictStr, meets(lambda text: is_mail(text) or _NAME.fullmatch(text) is not None)]
@@ -74,8 +74,8 @@ class WebhookSettings:
     address: str
 
     @property
-    def words(self) -> str:
-        """It for a person: its host, or the variable that it begins with, and nothing that may be a secret."""
+    def title(self) -> str:
+        """The channel for a person: its host, or the variable that it begins with, and nothing that may be a secret."""
         if (name := _NAME.match(self.address)) is not None:
             return f"webhook {name[0]}"
         parts = urlsplit(self.address)
@@ -110,14 +110,14 @@ class EmailSettings(Settings):
             yield (), "user and password go together.", "Name both or neither."
 
     @property
-    def words(self) -> str:
-        """It for a person."""
+    def title(self) -> str:
+        """The channel for a person."""
         return f"e-mail to {', '.join(self.to)}"
 
 
 class Rule(Settings):
-    """Who is told what. `share`: of a cap, the percent that may be spent before it is told; None asks whether a release that is
-    to come still fits."""
+    """Which alerts go where. `share`: the percent of a cap that may be spent before an alert; None
+    asks whether a coming release still fits."""
 
     mapping: ClassVar[tuple[str, str]] = ("this is no mapping.", _RULE)
 
@@ -140,23 +140,23 @@ class Rule(Settings):
 
     @classmethod
     def find_faults(cls, said: Mapping[str, Any], context: Any) -> Iterator[Problem]:
-        """It goes one way."""
+        """A rule has one channel."""
         if ("webhook" in said) == ("email" in said):
             yield (), "either 'webhook' or 'email' says where it goes.", "Name one of them; a second rule may name the other."
 
     @property
     def channel(self) -> WebhookSettings | EmailSettings:
-        """The way that it goes."""
+        """The channel that it names."""
         return WebhookSettings(self.webhook) if self.email is None else self.email
 
     @property
     def name(self) -> str:
-        """The channel as a name that stays as long as site.yaml says the same of it, and shows nothing of it."""
-        said = json.dumps(self.webhook if self.email is None else self.email.model_dump())
-        return hashlib.sha256(said.encode()).hexdigest()[:16]
+        """The channel's name: a hash of what site.yaml says of it, which shows nothing of that."""
+        channel = json.dumps(self.webhook if self.email is None else self.email.model_dump())
+        return hashlib.sha256(channel.encode()).hexdigest()[:16]
 
     def wants(self, kind: str, share: int | None) -> bool:
-        """Whether it is about such an alert."""
+        """Whether it is about an alert of this kind and, of a cap, this share."""
         return kind in self.on and share == (self.share if kind == "cap" else None)
 
 
@@ -171,7 +171,7 @@ _RULES: TypeAdapter[tuple[Rule, ...]] = TypeAdapter(
 
 
 def read_alerts(site: Site) -> tuple[Rule, ...]:
-    """The rules of a site; none where site.yaml has none. Refuses what it does not mean, with every fault and its place."""
+    """The rules of a site, none where site.yaml has none; raises an error with every fault and its place."""
     return site.read_section("alerts", _RULES) or ()
 
 

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from datetime import datetime, timedelta
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy.file.model import Policy
 from release_pipeline.policy.values.periods import Every, begin_of, end_of, name_period, next_period
 
 _SECOND = timedelta(seconds=1)
-_LOOKED_AT = (datetime(2024, 1, 1, tzinfo=UTC), datetime(2033, 1, 1, tzinfo=UTC))
 
 
 @dataclass(frozen=True, slots=True)
 class Upcoming:
-    """A release that comes, and when it is due by the timetable (None where there is none), or, if `earliest`, when it is at the
-    earliest, because the one before it comes first. `left_out`: periods before it that nobody opens but a person, since one after
-    them is charged."""
+    """A release that comes, and when it is due by the timetable (None where there is none), or, if
+    `earliest`, when it is at the earliest, because the one before it comes first. `left_out`:
+    periods before it that nobody opens but a person, since one after them is charged."""
 
     release: str
     due: datetime | None
@@ -52,21 +50,6 @@ def begin_of_series(policy: Policy, seen: datetime) -> str:
     """The period that a series begins with; `seen`: when a site first knew of it."""
     assert policy.every is not None  # noqa: S101  for the type checker
     return policy.first or name_period(policy.every, seen)
-
-
-def longest_wait(policy: Policy) -> timedelta | None:
-    """The longest time between two moments at which a period of the series is due, in nine years from 2024; None for a series
-    that ends. It follows from the period as well as from the timetable: a daily one opens a quarter once."""
-    if policy.every is None or policy.cron is None:
-        return None
-    moments: list[datetime] = []
-    name, end = name_period(policy.every, _LOOKED_AT[0]), _LOOKED_AT[0]
-    while end < _LOOKED_AT[1]:
-        end = end_of(policy.every, name)
-        if not moments or end > moments[-1]:  # otherwise it is due together with the one before
-            moments.append(policy.cron.next_after(end - _SECOND))
-        name = next_period(policy.every, name)
-    return max(later - earlier for earlier, later in pairwise(moments))
 
 
 def _list_names(policy: Policy, opened: Mapping[str, datetime], seen: datetime, now: datetime) -> Iterator[Upcoming]:

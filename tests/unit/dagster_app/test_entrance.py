@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from starlette.requests import Request
 
-from release_pipeline.apps.dagster.door import LASTS_SECONDS, Carried, Entrance
+from release_pipeline.apps.dagster.door import LASTS_SECONDS, Entrance, JudgedSocket
 from release_pipeline.apps.dagster.judge import Role
 
 
@@ -56,12 +56,12 @@ def test_a_websocket_is_closed_when_its_session_ends() -> None:
         sent.append(message)
 
     async def look() -> None:
-        carried = Carried(Role.VIEW, lambda: here[0], receive, send)
-        assert (await carried.receive())["type"] == "websocket.receive"
+        judged = JudgedSocket(Role.VIEW, lambda: here[0], receive, send)
+        assert (await judged.receive())["type"] == "websocket.receive"
         here[0] = False
-        await carried.send({"type": "websocket.send", "text": "{}"})
-        assert (await carried.receive())["type"] == "websocket.disconnect"
-        await carried.send({"type": "websocket.send", "text": "{}"})
+        await judged.send({"type": "websocket.send", "text": "{}"})
+        assert (await judged.receive())["type"] == "websocket.disconnect"
+        await judged.send({"type": "websocket.send", "text": "{}"})
         assert sent == [{"type": "websocket.close", "code": 1008}]
 
     asyncio.run(look())

@@ -9,15 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_pipeline.apps.desk.backend.calls import LONGEST_REMARK, MOST_REMARKS, DraftRemark, Drafts
+from release_pipeline.apps.desk.backend.calls import DraftRemark, Drafts
 from release_pipeline.errors import WrongUsage
 from release_pipeline.store.site import Site
+from release_pipeline.verifier.remarks import LONGEST_REMARK, MOST_REMARKS
 
 REMARK = DraftRemark("gates", "why?")
+DIGEST = "ab" * 32
 people, subjects, digests = (
     st.sampled_from(["ben", "cleo"]),
     st.sampled_from(["people/1/r1", "people"]),
-    st.sampled_from(["ab", "cd"]),
+    st.sampled_from([DIGEST, "cd" * 32]),
 )
 deeds = st.tuples(st.sampled_from(["add", "drop", "forget"]), people, subjects, digests, st.integers(0, 3))
 
@@ -57,7 +59,7 @@ def test_drafts_are_what_was_written_and_not_dropped(done: list[tuple[str, str, 
 def test_a_remark_is_plain_text(tmp_path: Path, remark: DraftRemark) -> None:
     """Nothing that shows otherwise than it is."""
     with pytest.raises(WrongUsage):
-        drafts_of(tmp_path).add("ben", "people", "ab", remark)
+        drafts_of(tmp_path).add("ben", "people", DIGEST, remark)
     assert not list(tmp_path.iterdir())
 
 
@@ -65,12 +67,12 @@ def test_there_are_so_many(tmp_path: Path) -> None:
     """And the file is the person's own, and nobody else's to read."""
     drafts = drafts_of(tmp_path)
     for _ in range(3):
-        drafts.add("ben", "people", "ab", REMARK)
+        drafts.add("ben", "people", DIGEST, REMARK)
     file = tmp_path / "desk" / "drafts-ben.json"
     assert file.stat().st_mode & 0o777 == 0o600
     assert [found.name for found in (tmp_path / "desk").iterdir()] == [file.name]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("release_pipeline.apps.desk.backend.calls.MOST_REMARKS", 3)
         with pytest.raises(WrongUsage, match="remarks already"):
-            drafts.add("ben", "people", "ab", REMARK)
+            drafts.add("ben", "people", DIGEST, REMARK)
     assert MOST_REMARKS > 3

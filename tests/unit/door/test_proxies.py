@@ -60,9 +60,9 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     ("text", "secret", "mode", "words"),
     [
         ("hosts: [a]", SECRET, 0o600, "exactly these"),
-        (FILE.replace("[desk.example.org]", "[]"), SECRET, 0o600, "a name in 'hosts'"),
+        (FILE.replace("[desk.example.org]", "[]"), SECRET, 0o600, "'hosts' needs a name"),
         (FILE.replace("[desk.example.org]", "desk.example.org"), SECRET, 0o600, "'hosts' is a list"),
-        (FILE.replace("X-Forwarded-User", "x-desk-secret"), SECRET, 0o600, "two different headers"),
+        (FILE.replace("X-Forwarded-User", "x-desk-secret"), SECRET, 0o600, "the headers must differ"),
         (FILE.replace("X-Forwarded-User", "'a b'"), SECRET, 0o600, "letters, digits and hyphens"),
         (FILE.replace("proxy.secret", "none"), SECRET, 0o600, "is missing"),
         (FILE, "short", 0o600, "32 or more"),

@@ -12,8 +12,8 @@ from release_pipeline.ledger.looks import (
     PUBLIC,
     Look,
     count_looks_before,
-    find_looks,
     find_looks_before,
+    group_looks,
     keep_looks,
     note_look,
 )
@@ -69,7 +69,7 @@ def test_a_look_is_an_event_with_its_policy_and_nothing_of_the_data(tiny: TinySi
     content = {"policy": "people", "population": "folk", "policy_hash": policy.canonical_hash()}
     content |= {"by": "ana", "on": "mask", "digest": DIGEST}
     assert (event.kind, event.release, dict(event.content)) == ("looked", None, {**content, "compared": list(SETTINGS)})
-    assert find_looks(tiny.events(), "people") == (noted,)
+    assert group_looks(tiny.events()).get("people", ()) == (noted,)
     assert (noted.number, noted.noted, noted.compared) == (event.number, event.noted, SETTINGS)
     assert noted.words == f"{event.noted[:10]} by ana, at a source, which was masked: dp-cdf, epsilon 1; dp-cdf, epsilon 2"
     (tiny.home / "policies" / "people.yaml").unlink()
@@ -124,13 +124,13 @@ def test_looks_of_another_chain_are_kept_once(tiny: TinySite, tmp_path: Path) ->
     for _ in range(2):
         with tiny.site.open_registry() as registry:
             keep_looks(registry, other.events())
-    found = find_looks(tiny.events(), "people")
+    found = group_looks(tiny.events()).get("people", ())
     assert [(kept.noted, kept.by) for kept in found] == [(first.noted, "ana"), (second.noted, "bea")]
     third = make_site(tmp_path / "third")
     with third.site.open_registry() as registry:
         keep_looks(registry, tiny.events())
         keep_looks(registry, other.events())
-    assert [kept.by for kept in find_looks(third.events(), "people")] == ["ana", "bea"]
+    assert [kept.by for kept in group_looks(third.events()).get("people", ())] == ["ana", "bea"]
 
 
 CASES = {  # of a look, and of the charge that follows it: what their events say, and whether the one concerns the other

@@ -1,4 +1,4 @@
-"""What the privacy officer decides on: requests for approval, and caps. Nothing is signed here."""
+"""What the privacy officer decides on, requests for approval and caps, and what auditors read. Nothing is signed here."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
-from release_pipeline.apps.desk.backend.calls import Asked, Call, Document, File, allow
-from release_pipeline.apps.desk.backend.lookups import list_lines, shorten_places
-from release_pipeline.apps.desk.backend.people import KEPT_MONTHS, NAME, Role
+from release_pipeline.apps.desk.backend.calls import Asked, Call, Document, File
+from release_pipeline.apps.desk.backend.lookups import list_lines, shorten_paths
+from release_pipeline.apps.desk.backend.people import KEPT_MONTHS, Role
 from release_pipeline.apps.desk.backend.reviewing import READERS, RELEASE
 from release_pipeline.apps.desk.backend.signing import pack
 from release_pipeline.apps.door import Refused
@@ -26,13 +26,14 @@ from release_pipeline.publish.history import tell_history
 from release_pipeline.publish.verification import measure_release, verify_release
 from release_pipeline.review.requests import Change, Request, list_requests, read_caps_request, read_policy_request
 from release_pipeline.sentences import REVIEWERS
+from release_pipeline.verifier.documents import NAME
 
-OVERSEERS = allow(Role.OFFICER, Role.AUDITOR)
+OVERSEERS = frozenset({Role.OFFICER, Role.AUDITOR})
 
 
 def _list_approvals(asked: Asked) -> Document:
     requests = [_describe_request(request) for request in list_requests(asked.site)]
-    return shorten_places(asked.site, {"requests": requests, "may_sign": asked.has(Role.OFFICER)})
+    return shorten_paths(asked.site, {"requests": requests, "may_sign": asked.has(Role.OFFICER)})
 
 
 def _show_policy(asked: Asked) -> Document:
@@ -47,8 +48,8 @@ def _show_populations(asked: Asked) -> Document:
 
 
 def _describe_change(asked: Asked, change: Change) -> Document:
-    found = {**asdict(change), "request": _describe_request(change.request), "may_sign": asked.has(Role.OFFICER)}
-    return shorten_places(asked.site, found)
+    request = _describe_request(change.request)
+    return shorten_paths(asked.site, {**asdict(change), "request": request, "may_sign": asked.has(Role.OFFICER)})
 
 
 def _describe_request(request: Request) -> Document:
@@ -63,7 +64,8 @@ def _describe_population(ledger: Ledger) -> Document:
     """A population with its picture, and the steps of its table, each amount as people read it."""
     account, view = ledger.account, view_population(ledger)
     chart, unit = draw_burndown(view), say_unit(account.unit)
-    own = [charge.population if charge.population != account.population else "" for charge in ledger.charges]
+    charged = [charge.population if charge.population != account.population else "" for charge in ledger.charges]
+    others = [*charged, *[""] * len(ledger.planned)]
     return {
         "name": account.population,
         "unit": unit,
@@ -80,8 +82,7 @@ def _describe_population(ledger: Ledger) -> Document:
         "refused": [step.release for step in view.steps if step.state == "refused"],
         "chart": {**asdict(chart), **_describe_chart(chart, view, unit)},
         "steps": [
-            _describe_step(step, left, view, where)
-            for step, left, where in zip(view.steps, list_sums(view), [*own, *[""] * len(ledger.planned)], strict=True)
+            _describe_step(step, left, view, where) for step, left, where in zip(view.steps, list_sums(view), others, strict=True)
         ],
     }
 
@@ -100,7 +101,7 @@ def _describe_step(step: StepView, left: int, view: PopulationView, where: str) 
 
 
 def _describe_chart(chart: Chart, view: PopulationView, unit: str) -> dict[str, Any]:
-    """What the picture is called, and what its signs mean."""
+    """The picture's title, and what its signs mean."""
     states = {mark.state for mark in chart.marks}
     parts = [REVIEWERS("burndown.caption", unit=unit)]
     parts += [REVIEWERS("burndown.reserved")] * ("reserved" in states)
@@ -116,18 +117,6 @@ def _describe_chart(chart: Chart, view: PopulationView, unit: str) -> dict[str, 
     }
 
 
-CALLS = (
-    Call("approvals", READERS, _list_approvals),
-    Call("policy-approval", READERS, _show_policy),
-    Call("populations-approval", READERS, _show_populations),
-    Call("caps", READERS, _show_caps),
-)
-
-
-# What an auditor reads: the chain of a release, its verification in place, its dossier, and all
-# releases in a row.
-
-
 MOST_BYTES = 200_000_000  # of package and candidate, to be verified while somebody waits
 _PUBLIC = ("published", "superseded", "retracted")
 _working = threading.Lock()  # a site's packages are read from one disk: one at a time
@@ -140,7 +129,7 @@ def _show_chain(asked: Asked) -> Document:
     damaged = line is not None and line.state == "damaged"
     may_audit = asked.has(Role.OFFICER, Role.AUDITOR)
     faults = [*([line.reason] if damaged and line is not None else []), *history.faults]
-    return shorten_places(
+    return shorten_paths(
         site,
         {
             **asdict(history),
@@ -148,7 +137,7 @@ def _show_chain(asked: Asked) -> Document:
             "shown_state": "damaged" if damaged else history.state,
             "faults": faults,
             "may_audit": may_audit,
-            "viewings": [asdict(one) for one in asked.viewings.list_of(str(release))] if may_audit else [],
+            "viewings": [asdict(viewing) for viewing in asked.viewings.list_of(str(release))] if may_audit else [],
             "kept_months": KEPT_MONTHS,
             "is_public": history.state in _PUBLIC,
         },
@@ -167,10 +156,10 @@ def _verify(asked: Asked) -> Document:
             remedy=f"On the site's machine: release-pipeline verify releases/{release}",
         )
     with _working_alone():
-        found = verify_release(site, release)
-    findings = [{"level": one.level, "words": one.words} for one in found]
-    failed = sum(one.level == "FAIL" for one in found)
-    return shorten_places(site, {"release": str(release), "findings": findings, "failed": failed, "size": size})
+        checked = verify_release(site, release)
+    findings = [{"level": finding.level, "words": finding.words} for finding in checked]
+    failed = sum(finding.level == "FAIL" for finding in checked)
+    return shorten_paths(site, {"release": str(release), "findings": findings, "failed": failed, "size": size})
 
 
 def _make_dossier(asked: Asked) -> File:
@@ -182,7 +171,7 @@ def _make_dossier(asked: Asked) -> File:
 
 @contextmanager
 def _working_alone() -> Generator[None]:
-    """Nothing else is verified or packed here meanwhile."""
+    """In the block nothing else is verified or packed here; refused while something is."""
     if not _working.acquire(blocking=False):
         raise Refused(503, "something else is verified or packed just now. Try again in a moment.")
     try:
@@ -211,7 +200,11 @@ def _list_audited(asked: Asked) -> Document:
     return {"releases": releases, "broken": list(listing.faults), "made": listing.made, "head": head}
 
 
-AUDIT_CALLS = (
+CALLS = (
+    Call("approvals", READERS, _list_approvals),
+    Call("policy-approval", READERS, _show_policy),
+    Call("populations-approval", READERS, _show_populations),
+    Call("caps", READERS, _show_caps),
     Call("chain", READERS, _show_chain),
     Call("verify-release", OVERSEERS, _verify, changes=True),
     Call("dossier", OVERSEERS, _make_dossier, changes=True, shows="the dossier"),

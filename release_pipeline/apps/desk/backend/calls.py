@@ -1,4 +1,6 @@
-"""Remarks that somebody has written and not signed yet: theirs alone, in a file of their own, until they sign or drop them."""
+"""What a call of the backend is, and drafts of remarks: what somebody has written and not signed
+yet, in a file for each person.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,16 @@ from release_pipeline.errors import WrongUsage
 from release_pipeline.policy.documents import read_as
 from release_pipeline.store.files import write_text
 from release_pipeline.store.site import Site
+from release_pipeline.trust.remarks import check_remarks
+from release_pipeline.verifier.remarks import MOST_REMARKS, Remarks
 
-MOST_REMARKS, LONGEST_REMARK = 200, 2000
 MOST_BYTES = 500_000  # of all drafts of a person: 120 of the longest remarks, of letters that take two bytes
-_LONGEST_PASSAGE, _MOST_TARGETS = 200, 50
+_MOST_TARGETS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class DraftRemark:
-    """What is to be said of which passage; the empty one is the whole."""
+    """A remark on a passage; the empty passage is the whole."""
 
     passage: str
     text: str
@@ -32,7 +35,7 @@ class DraftRemark:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What somebody has to say of a target, as it had this hash when they began."""
+    """A person's remarks on a target, which had this hash when they began."""
 
     target: str
     digest: str
@@ -40,7 +43,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _DraftsFile:
     drafts: tuple[Draft, ...] = ()
 
 
@@ -51,13 +54,13 @@ class Drafts:
         self._site = site
 
     def read(self, person: str, target: str, digest: str) -> Draft:
-        """The person's draft of a target as it is now; what was written of it when it was another goes with that."""
-        found = [one for one in self._read(person) if (one.target, one.digest) == (target, digest)]
-        return found[0] if found else Draft(target, digest)
+        """The person's draft on a target as it is now, without remarks on what it was before."""
+        drafts = (draft for draft in self._read(person) if (draft.target, draft.digest) == (target, digest))
+        return next(drafts, Draft(target, digest))
 
     def add(self, person: str, target: str, digest: str, remark: DraftRemark) -> None:
-        """One more remark."""
-        _check(remark)
+        """Add a remark; `WrongUsage` where it has not the form of remarks."""
+        check_remarks(Remarks(target, digest, ((remark.passage, remark.text),)).document)
         with self._site.changing_desk():
             mine = self.read(person, target, digest)
             if len(mine.remarks) >= MOST_REMARKS:
@@ -65,21 +68,21 @@ class Drafts:
             text = self._join(person, Draft(target, digest, (*mine.remarks, remark)))
             if len(text.encode()) > MOST_BYTES:
                 raise WrongUsage(
-                    "your drafts are as long as what is kept of one person.",
+                    "your drafts are as long as a person's may be.",
                     where=target,
                     remedy="Sign or drop some of your remarks on this or another subject.",
                 )
             write_text(self._file(person), text)
 
     def drop(self, person: str, target: str, digest: str, number: int) -> None:
-        """Without the remark of this number; nothing happens where there is none."""
+        """Remove the remark of this number, if there is one."""
         with self._site.changing_desk():
             mine = self.read(person, target, digest)
-            left = tuple(remark for place, remark in enumerate(mine.remarks) if place != number)
+            left = tuple(remark for index, remark in enumerate(mine.remarks) if index != number)
             self._keep(person, Draft(target, digest, left))
 
     def forget(self, person: str, target: str) -> None:
-        """What was signed is a draft no more."""
+        """Remove the person's draft on a target: it was signed."""
         with self._site.changing_desk():
             self._keep(person, Draft(target, ""))
 
@@ -88,28 +91,16 @@ class Drafts:
 
     def _join(self, person: str, draft: Draft) -> str:
         """The text of the person's file with this draft in it."""
-        others = [one for one in self._read(person) if one.target != draft.target]
-        kept = _Kept((*others[-(_MOST_TARGETS - 1) :], *([draft] if draft.remarks else [])))
-        return json.dumps(asdict(kept), ensure_ascii=False) + "\n"
+        others = [other for other in self._read(person) if other.target != draft.target]
+        drafts = _DraftsFile((*others[-(_MOST_TARGETS - 1) :], *([draft] if draft.remarks else [])))
+        return json.dumps(asdict(drafts), ensure_ascii=False) + "\n"
 
     def _read(self, person: str) -> Sequence[Draft]:
         file = self._file(person)
-        return read_as(_Kept, json.loads(file.read_bytes()), where=str(file)).drafts if file.exists() else ()
+        return read_as(_DraftsFile, json.loads(file.read_bytes()), where=str(file)).drafts if file.exists() else ()
 
     def _file(self, person: str) -> Path:
         return self._site.desk / f"drafts-{person}.json"
-
-
-def _check(remark: DraftRemark) -> None:
-    if not remark.text.strip():
-        raise WrongUsage("a remark says something.", where="remark", remedy="Write what you have to say of the passage.")
-    if len(remark.text) > LONGEST_REMARK or len(remark.passage) > _LONGEST_PASSAGE:
-        raise WrongUsage(f"a remark has at most {LONGEST_REMARK} characters.", where="remark", remedy="Make two of it.")
-    if not all(char.isprintable() or char == "\n" for char in remark.text) or not remark.passage.isprintable():
-        raise WrongUsage("a remark is plain text.", where="remark", remedy="Leave out what cannot be printed.")
-
-
-# What a call of the backend is: its name, the roles that may make it, and what answers it.
 
 
 EVERYBODY = frozenset(Role)
@@ -118,24 +109,25 @@ Document: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """Bytes for the browser: of a file, or as they are; `name` where they are to be saved. `temporary`: gone once it was sent."""
+    """Bytes for the browser, of a file or as they are, with a `name` if they are to be saved. A
+    `temporary` file is removed after it was sent."""
 
     media: str
     path: Path | None = None
     content: bytes = b""
     name: str = ""
     temporary: bool = False
-    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])  # what the page is to know of it
+    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])  # what the page needs to know of it
 
     def discard(self) -> None:
-        """What was made for this answer alone is gone, with the folder that it was made in."""
+        """Remove a temporary file, with the folder that it was made in."""
         if self.temporary and self.path is not None:
             shutil.rmtree(self.path.parent, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A call that was made: by whom, of which site, with which arguments and body."""
+    """A call that a person made of a site, with arguments and a body."""
 
     site: Site
     person: Person
@@ -145,7 +137,7 @@ class Asked:
     body: str = ""
 
     def get(self, name: str, *, most: int = 200) -> str:
-        """An argument that must be there; none is longer than that."""
+        """An argument; refused where it is missing, or has more than `most` characters."""
         value = self.arguments.get(name)
         if value is None:
             raise Refused(400, f"'{name}' is missing.")
@@ -154,21 +146,21 @@ class Asked:
         return value
 
     def find(self, name: str, pattern: re.Pattern[str]) -> str:
-        """An argument of that form; nothing else is passed on, to a path or anywhere."""
+        """An argument that fits a pattern; any other is refused before it gets into a path or anywhere else."""
         value = self.get(name)
         if pattern.fullmatch(value) is None:
             raise Refused(404, "there is nothing of this name.")
         return value
 
     def has(self, *roles: Role) -> bool:
-        """Whether who asks has one of these roles."""
+        """Whether the person who asks has one of these roles."""
         return not self.person.roles.isdisjoint(roles)
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call, by name. `changes` says that its answer changes something, for the page to ask it by POST alone; `shows`, what
-    of a candidate is seen in its answer, and by which argument it is named (`of`): that somebody saw it is noted."""
+    """A call by name, with the roles that may make it. `changes`: its answer changes something, so pages ask it by POST only.
+    `shows`: what of a candidate its answer shows, named by the argument `of`; each viewing is recorded."""
 
     name: str
     roles: frozenset[Role]
@@ -176,8 +168,3 @@ class Call:
     changes: bool = False
     shows: str = ""
     of: Literal["release", "subject"] = "release"
-
-
-def allow(*roles: Role) -> frozenset[Role]:
-    """These roles, and no other."""
-    return frozenset(roles)

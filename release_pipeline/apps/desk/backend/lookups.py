@@ -1,11 +1,14 @@
-"""What takes long to find out of a site's policies and releases, kept until something of the site changes, and for a few seconds
-at most; without where the site lies on its machine, which is no reader's business."""
+"""Policies and releases of a site, kept for some seconds while the site is unchanged, since reading them takes long.
+
+No text has the site's path on its machine, which is no reader's business.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,23 +24,22 @@ from release_pipeline.sentences import STATUS
 from release_pipeline.store.site import Site
 from release_pipeline.trust.approvals import NOT_APPROVED
 
-Found = TypeVar("Found")
-_SECONDS = 20.0  # what depends on the clock, or on files elsewhere, shows so late
-_MOST = 200
+Answer = TypeVar("Answer")
+_SECONDS = 20.0  # changes of the clock, or of files elsewhere, show after at most this time
 _lock = threading.Lock()
 
 
 @dataclass(slots=True)
-class _Kept:
-    """What was found once, if anything was: for which stamp, and when. Who asks while it is looked for waits for that."""
+class _Cached:
+    """An answer, the stamp of the site that it is for, and until when it counts. Others wait while it is computed."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     stamp: Any = None
     until: float = float("-inf")
-    found: Any = None
+    answer: Any = None
 
 
-_kept: dict[tuple[Path, Hashable], _Kept] = {}
+_cache: dict[tuple[Path, str], _Cached] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,101 +51,86 @@ class Read:
     faults: tuple[str, ...] = ()
 
 
-def keep(
-    site: Site, key: Hashable, find: Callable[[], Found], *, stamp: Callable[[], Any] | None = None, seconds: float = _SECONDS
-) -> Found:
-    """What `find` gives, or gave some seconds ago if nothing was changed since: of the site, unless another `stamp` says so."""
+def _cached(site: Site, key: str, compute: Callable[[], Answer]) -> Answer:
+    """What `compute` returns, or returned some seconds ago if the site is unchanged since."""
     with _lock:
-        if len(_kept) >= _MOST:
-            _kept.clear()
-        known = _kept.setdefault((site.home, key), _Kept())
+        known = _cache.setdefault((site.home, key), _Cached())
     with known.lock:
-        now = stamp_site(site) if stamp is None else stamp()
-        if known.stamp != now or time.monotonic() >= known.until:
-            known.found = find()
-            known.stamp, known.until = now, time.monotonic() + seconds
-        return known.found
+        stamp = _stamp_site(site)
+        if known.stamp != stamp or time.monotonic() >= known.until:
+            known.answer = compute()
+            known.stamp, known.until = stamp, time.monotonic() + _SECONDS
+        return known.answer
 
 
-def stamp_site(site: Site) -> tuple[tuple[str, int, int, int], ...]:
-    """What is another one when a policy, a file beside it, a cap, a setting or the registry is another."""
+def _stamp_site(site: Site) -> tuple[tuple[str, int, int, int], ...]:
+    """Changes when a policy, a file next to it, a cap, a setting or the registry does."""
     files = [site.vault / "registry.head", site.populations_file, site.home / "site.yaml", site.home / "trusted-keys.yaml"]
-    found: list[tuple[str, int, int, int]] = []
+    stamps: list[tuple[str, int, int, int]] = []
     for file in (*files, *sorted((site.home / "policies").rglob("*"))):
-        try:
-            known = file.stat()
-        except OSError:
-            continue
-        found.append((str(file), known.st_ino, known.st_mtime_ns, known.st_size))
-    return tuple(found)
+        with suppress(OSError):
+            status = file.stat()
+            stamps.append((str(file), status.st_ino, status.st_mtime_ns, status.st_size))
+    return tuple(stamps)
 
 
 def read_policies(site: Site) -> tuple[Read, ...]:
     """Every policy file of the site, by name; one that cannot be read takes no other down."""
-    return keep(site, "policies", lambda: tuple(_read(site, file) for file in site.policy_files()))
+    return _cached(site, "policies", lambda: tuple(_read(site, file) for file in site.policy_files()))
 
 
 def _read(site: Site, file: Path) -> Read:
     try:
         return Read(file.stem, check_name(load_policy(file), file))
     except ReleasePipelineError as error:
-        told = error.details or (str(error),)
-        return Read(file.stem, None, tuple(shorten_place(site, words) for words in told))
+        faults = error.details or (str(error),)
+        return Read(file.stem, None, tuple(shorten_path(site, fault) for fault in faults))
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The lines of `status`, and what is broken."""
+    """The lines of `status`, what is broken except what only waits for the officer, and the moment."""
 
     lines: tuple[Line, ...]
-    broken: tuple[str, ...]
+    faults: tuple[str, ...]
     made: str
-
-    @property
-    def faults(self) -> tuple[str, ...]:
-        """What is broken, without what waits for the officer alone: she and its steward are told of that."""
-        return tuple(words for words in self.broken if NOT_APPROVED not in words)
-
-    @property
-    def unapproved(self) -> tuple[str, ...]:
-        """What waits for the officer."""
-        return tuple(words for words in self.broken if NOT_APPROVED in words)
 
 
 def list_lines(site: Site) -> Listing:
-    """As `status` has them: as of now, or of a few seconds ago if nothing was changed since."""
-    return keep(site, "lines", lambda: _list_lines(site))
+    """The releases as `status` has them, now or some seconds ago if the site is unchanged since."""
+    return _cached(site, "lines", lambda: _list_lines(site))
 
 
 def _list_lines(site: Site) -> Listing:
     lines, broken = list_releases(site)
     made = datetime.now(UTC).isoformat(timespec="seconds")
-    return Listing(tuple(lines), tuple(shorten_place(site, words) for words in broken), made)
+    faults = tuple(shorten_path(site, fault) for fault in broken if NOT_APPROVED not in fault)
+    return Listing(tuple(lines), faults, made)
 
 
 def describe_line(line: Line) -> Document:
-    """A line for a page."""
-    return to_json(replace(line, reason=tell_reason(line)))
+    """A line of `status` for a page."""
+    return to_json(replace(line, reason=describe_reason(line)))
 
 
-def tell_reason(line: Line) -> str:
-    """Why it is as it is, without the commands for what the desk itself can do: its pages have links for that."""
+def describe_reason(line: Line) -> str:
+    """Why a release is in its state, without commands for what the desk's pages have links for."""
     return line.reason.replace(STATUS("release.returned", release=line.release), "").strip()
 
 
-def shorten_place(site: Site, words: str) -> str:
-    """The words with every path of the site as it is from the site's folder."""
-    return words.replace(f"{site.home}/", "").replace(str(site.home), "the site")
+def shorten_path(site: Site, text: str) -> str:
+    """The text with every path of the site relative to the site's folder."""
+    return text.replace(f"{site.home}/", "").replace(str(site.home), "the site")
 
 
-def shorten_places(site: Site, document: Document) -> Document:
-    """Likewise of every text in a document."""
+def shorten_paths(site: Site, document: Document) -> Document:
+    """The document with every path of the site relative to the site's folder."""
     return {name: _shorten(site, part) for name, part in document.items()}
 
 
 def _shorten(site: Site, part: Any) -> Any:
     if isinstance(part, str):
-        return shorten_place(site, part)
+        return shorten_path(site, part)
     if isinstance(part, Mapping):
         return {name: _shorten(site, inner) for name, inner in part.items()}  # pyright: ignore[reportUnknownVariableType]
     if isinstance(part, list | tuple):

@@ -1,8 +1,7 @@
-"""Who works at the desk, by which token, and who saw what.
+"""Who works at the desk and in which roles, by which tokens they log in, and who saw what of a candidate.
 
-Who works at the desk, in which roles: the people of the list of trusted keys, and whom site.yaml names.
-
-A role here says what somebody may look at and ask for. What counts is signed, and the protocol asks the list of trusted keys.
+The people are those of the list of trusted keys, and those whom site.yaml names. A role here says what somebody may see and ask
+for. What counts is signed, and the protocol checks signatures by the list of trusted keys.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ from release_pipeline.store.files import write_text
 from release_pipeline.store.settings import Say, Settings, meets
 from release_pipeline.store.site import SECTION, DeskAddress, Site
 from release_pipeline.trust.members import read_trust
+from release_pipeline.verifier.documents import NAME
 
 _EXAMPLE = "As in: desk: {people: {vic: [auditor], ana: [steward, operator]}}."
-NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 
 
 class Role(Enum):
@@ -52,7 +51,7 @@ _TRUSTED = {"steward": Role.STEWARD, "reviewer": Role.REVIEWER, "officer": Role.
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody, by the name that policies and keys have."""
+    """A person, by the name that policies and keys have."""
 
     name: str
     roles: frozenset[Role]
@@ -76,13 +75,13 @@ _Roles = Annotated[
 
 
 class DeskSettings(Settings):
-    """What site.yaml says of the desk: people beside those with keys, and where people reach it."""
+    """The section `desk` of site.yaml: people besides those with keys, and the desk's address."""
 
     mapping: ClassVar[tuple[str, str]] = ("the desk's settings are keys with values.", _EXAMPLE)
 
     people: Annotated[
         dict[_Name, _Roles],
-        BeforeValidator(lambda said: {} if said is None else said),
+        BeforeValidator(lambda value: {} if value is None else value),
         Say("people are names with lists of roles.", _EXAMPLE),
     ] = Field(default_factory=dict[str, frozenset[Role]])
     address: DeskAddress = ""
@@ -92,9 +91,9 @@ _SECTION: TypeAdapter[DeskSettings] = TypeAdapter(DeskSettings)
 
 
 def read_desk(site: Site) -> DeskSettings:
-    """What stands under `desk` in site.yaml; refused with every fault."""
-    said: DeskSettings | None = site.read_section(SECTION, _SECTION)
-    return DeskSettings() if said is None else said
+    """The section `desk` of site.yaml; raises an error with every fault."""
+    settings: DeskSettings | None = site.read_section(SECTION, _SECTION)
+    return DeskSettings() if settings is None else settings
 
 
 def read_people(site: Site) -> dict[str, Person]:
@@ -108,8 +107,8 @@ def read_people(site: Site) -> dict[str, Person]:
     return {name: Person(name, frozenset(given)) for name, given in sorted(roles.items())}
 
 
-# Personal tokens for the desk, where no proxy says who somebody is: made by the site's account,
-# given to one person, and kept as hashes in a file that nobody else reads.
+# Personal tokens, where no proxy names people: the site's account makes one for a person, and keeps its
+# hash in a file that nobody else reads.
 
 
 LASTS_DAYS, MOST_DAYS = 90, 366
@@ -118,7 +117,7 @@ _FILE = "tokens.json"
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """Whose it is, the hash of it, and from when until when it lets them in."""
+    """The hash of a token, whose it is, and from when until when it lets them in."""
 
     person: str
     digest: str
@@ -127,12 +126,12 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _TokensFile:
     tokens: tuple[Token, ...] = ()
 
 
 def make_token(site: Site, person: str, *, days: int = LASTS_DAYS, now: datetime | None = None) -> str:
-    """A new token of somebody who works at the desk; earlier ones go on until they end or are withdrawn."""
+    """A new token for somebody who works at the desk; earlier ones count until they end or are withdrawn."""
     people = read_people(site)
     if person not in people:
         raise WrongUsage(
@@ -151,35 +150,28 @@ def make_token(site: Site, person: str, *, days: int = LASTS_DAYS, now: datetime
 
 
 def withdraw_tokens(site: Site, person: str) -> int:
-    """The person's tokens let nobody in any more; how many there were."""
+    """End all tokens of a person, and return how many there were."""
     with site.changing_desk():
-        kept = _read(site)
-        left = [token for token in kept if token.person != person]
+        tokens = _read(site)
+        left = [token for token in tokens if token.person != person]
         _keep(site, left)
-    return len(kept) - len(left)
-
-
-def list_tokens(site: Site, *, now: datetime | None = None) -> list[Token]:
-    """The tokens that let somebody in now, in the order of people and ends."""
-    moment = _write(now or datetime.now(UTC))
-    return sorted((token for token in _read(site) if token.ends > moment), key=lambda token: (token.person, token.ends))
+    return len(tokens) - len(left)
 
 
 def find_token(site: Site, digest: str, *, now: datetime | None = None) -> Token | None:
     """The token with this hash, if it lets anybody in now."""
     moment = _write(now or datetime.now(UTC))
-    found = [token for token in _read(site) if hmac.compare_digest(token.digest, digest) and token.ends > moment]
-    return found[0] if found else None
+    matching = (token for token in _read(site) if hmac.compare_digest(token.digest, digest) and token.ends > moment)
+    return next(matching, None)
 
 
 def _keep(site: Site, tokens: Iterable[Token]) -> None:
-    kept = _Kept(tuple(tokens))
-    write_text(_file(site), json.dumps(asdict(kept)) + "\n")
+    write_text(_file(site), json.dumps(asdict(_TokensFile(tuple(tokens)))) + "\n")
 
 
 def _read(site: Site) -> tuple[Token, ...]:
     file = _file(site)
-    return read_as(_Kept, json.loads(read_text(file)), where=str(file)).tokens if file.exists() else ()
+    return read_as(_TokensFile, json.loads(read_text(file)), where=str(file)).tokens if file.exists() else ()
 
 
 def _file(site: Site) -> Path:
@@ -190,9 +182,8 @@ def _write(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="seconds")
 
 
-# Who saw what of a candidate at the desk, or took it away, and when: a line for each, in a file for
-# each month that nobody but the site's account reads. Kept for two years, which is long enough for
-# an audit and no record of people for ever.
+# Who saw what of a candidate at the desk, or took it away, and when: a line for each, in a file for each
+# month that only the site's account reads. Kept for two years: long enough for an audit, and not for ever.
 
 
 KEPT_MONTHS = 24
@@ -203,7 +194,7 @@ _VIEWINGS_FILE = re.compile(r"viewings-(\d{4})-(\d{2})\.jsonl")
 
 @dataclass(frozen=True, slots=True)
 class Viewing:
-    """Somebody saw something of a release."""
+    """That a person saw something of a release."""
 
     at: str
     person: str
@@ -212,7 +203,7 @@ class Viewing:
 
 
 class Viewings:
-    """Those of a site."""
+    """The viewings of a site."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -220,8 +211,8 @@ class Viewings:
         self._lock = threading.Lock()
 
     def note(self, person: str, saw: str, asked: str, *, find: Callable[[str], str] = str, now: datetime | None = None) -> None:
-        """One more, of the release that `find` says was asked for by this name, unless the same was asked a few minutes ago;
-        `Refused` where it cannot be noted."""
+        """Record a viewing of the release that `find` gives for the name that was asked, unless the
+        same was asked some minutes ago; `Refused` where it cannot be recorded."""
         key, moment = (person, saw, asked), monotonic()
         with self._lock:
             if moment - self._recent.get(key, -AGAIN_SECONDS) < AGAIN_SECONDS:
@@ -240,12 +231,12 @@ class Viewings:
             self._recent[key] = moment
 
     def list_of(self, release: str) -> list[Viewing]:
-        """Those of a release, the newest first; a line that was not written whole is none."""
-        found = [one for one in self._read(json.dumps(release).encode()) if one.release == release]
-        return sorted(found, key=lambda one: one.at, reverse=True)
+        """The viewings of a release, the newest first; a line that was not written whole is skipped."""
+        viewings = [viewing for viewing in self._read(json.dumps(release).encode()) if viewing.release == release]
+        return sorted(viewings, key=lambda viewing: viewing.at, reverse=True)
 
     def forget_old(self, *, now: datetime | None = None) -> None:
-        """Those of months that are over for long enough are removed."""
+        """Remove the files of months that are over for `KEPT_MONTHS`."""
         today = now or datetime.now(UTC)
         for file, months in self._list_files():
             if 12 * today.year + today.month - months > KEPT_MONTHS:
@@ -263,7 +254,7 @@ class Viewings:
             self.forget_old(now=at)
 
     def _read(self, part: bytes) -> Iterator[Viewing]:
-        """Those whose line has this in it."""
+        """The viewings whose line has this part."""
         for file, _ in self._list_files():
             for line in file.read_bytes().split(b"\n"):
                 if part in line:
@@ -271,6 +262,6 @@ class Viewings:
                         yield Viewing(**json.loads(line))
 
     def _list_files(self) -> list[tuple[Path, int]]:
-        """The files, and of each the number of its month."""
+        """The files, each with the number of its month."""
         named = [(file, _VIEWINGS_FILE.fullmatch(file.name)) for file in self._site.desk.glob("viewings-*.jsonl")]
         return sorted((file, 12 * int(name[1]) + int(name[2])) for file, name in named if name is not None)

@@ -8,20 +8,20 @@ from dataclasses import field
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.dataclasses import dataclass
 
-LONGEST = 1 << 23  # bytes of a request: the web process sends no longer one, and the backend reads none
+LONGEST = 1 << 23  # bytes of a request: the web process sends no longer one, and the backend reads no longer one
 FILE_HEADER = "x-desk-file"  # of an answer that is a file: its name and facts, as JSON
 _STRICT = ConfigDict(strict=True, extra="forbid")
 
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class CallRequest:
-    """A call by name, its arguments and body, and by what the browser says who the person is."""
+    """A call by name, with its arguments and body, and what the browser sent to say who asks. `path`: of the session."""
 
     call: str
     arguments: Mapping[str, str] = field(default_factory=dict[str, str])
     body: str = ""
     session: str = ""
-    place: str = ""
+    path: str = ""
     proxy: tuple[tuple[str, str], ...] = ()  # headers that a trusted proxy set
 
 

@@ -1,4 +1,4 @@
-"""What is shown of a release and its candidate: the page that is signed, and what was said."""
+"""What the desk shows of a release and its candidate: the page that is signed, votes and remarks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from release_pipeline.apps.desk.backend.calls import EVERYBODY, Asked, Call, Document, File, allow
+from release_pipeline.apps.desk.backend.calls import EVERYBODY, Asked, Call, Document, File
 from release_pipeline.apps.desk.backend.home import VOTED
 from release_pipeline.apps.desk.backend.lookups import describe_line, list_lines
 from release_pipeline.apps.desk.backend.people import Role
@@ -31,20 +31,20 @@ from release_pipeline.store.files import read_sums
 from release_pipeline.store.registry import Registry, ReleaseId
 from release_pipeline.store.site import Site
 from release_pipeline.trust.members import read_trust
-from release_pipeline.trust.remarks import Remark, ToldVotes, list_release_passages, tell_remarks, tell_votes
+from release_pipeline.trust.remarks import Remark, VisibleVotes, list_release_passages, list_visible_remarks, read_visible_votes
 
 RELEASE = re.compile(r"[a-z][a-z0-9-]{0,62}/[A-Za-z0-9._-]{1,64}(?:/r[1-9][0-9]{0,5})?")
-READERS = allow(Role.REVIEWER, Role.OFFICER, Role.STEWARD, Role.AUDITOR)  # of candidates' pages, which are confidential
+READERS = frozenset({Role.REVIEWER, Role.OFFICER, Role.STEWARD, Role.AUDITOR})  # of candidates' pages, which are confidential
 _BLOCK = re.compile(rb"<(style|script)(?: nonce=\"[^\"]*\")?>(.*?)</\1>", re.DOTALL)
 
 
 def is_reader(asked: Asked, steward: str) -> bool:
-    """Whether who asks may see the page and the evidence of a candidate: of stewards only the policy's own, who is named."""
+    """Whether the person who asks may see the page and the evidence of a candidate: of stewards only the policy's."""
     return asked.has(Role.REVIEWER, Role.OFFICER, Role.AUDITOR) or (asked.has(Role.STEWARD) and asked.person.name == steward)
 
 
 def check_reader(asked: Asked, steward: str) -> None:
-    """Refuse whoever may not."""
+    """Refuse anyone who may not see a candidate."""
     if not is_reader(asked, steward):
         raise Refused(403, f"the candidate is for its reviewers, the officer, auditors and its steward, {steward}.")
 
@@ -70,21 +70,22 @@ def _show_release(asked: Asked) -> Document:
         statuses = read_statuses(registry.events)
         status = statuses[_find(statuses, name)]
         policy = policy_of(registry, status.policy_hash) if status.policy_hash else None
-        votes = None if status.candidate_hash is None else tell_votes(registry, status.id, reader=asked.person.name)
+        votes = None if status.candidate_hash is None else read_visible_votes(registry, status.id, reader=asked.person.name)
         trust = read_trust(site, registry)
-        retraction = _tell_retraction(registry, status)
-        remarks = () if trust is None else tell_remarks(registry, trust, name, reader=asked.person.name)
-    why_not = _may_vote(asked, policy, status)
+        retraction = _describe_retraction(registry, status)
+        remarks = () if trust is None else list_visible_remarks(registry, trust, name, reader=asked.person.name)
+    vote_refusal = _find_vote_refusal(asked, policy, status)
+    may_read = policy is not None and is_reader(asked, policy.steward)
     return {
         "votes": None if votes is None else _describe_votes(votes),
-        "remarks": [_describe_remark(one, status) for one in remarks if policy is not None and is_reader(asked, policy.steward)],
+        "remarks": [_describe_remark(remark, status) for remark in remarks if may_read],
         "release": describe_line(line),
         "retraction": retraction,
         "steward": "" if policy is None else policy.steward,
         "before": _find_before(site, statuses, status),
         "candidate": None if policy is None else _describe_candidate(asked, policy, status),
-        "may_vote": why_not,
-        "room": "" if policy is None or why_not else _describe_room(site, policy, status),
+        "vote_refusal": vote_refusal,
+        "headroom": "" if policy is None or vote_refusal else _describe_headroom(site, policy, status),
         "draft": _describe_draft(asked, status),
     }
 
@@ -93,8 +94,8 @@ def _find(statuses: Mapping[ReleaseId, ReleaseStatus], name: str) -> ReleaseId:
     return next(known for known in statuses if str(known) == name)
 
 
-def _tell_retraction(registry: Registry, status: ReleaseStatus) -> Document | None:
-    """By whom it was retracted, when and why; None where it is not."""
+def _describe_retraction(registry: Registry, status: ReleaseStatus) -> Document | None:
+    """Who retracted the release, when and why; None where nobody did."""
     if status.state != RETRACTED:
         return None
     event = next(event for event in reversed(registry.events) if (event.kind, event.release) == (RETRACTED, status.id))
@@ -102,7 +103,7 @@ def _tell_retraction(registry: Registry, status: ReleaseStatus) -> Document | No
 
 
 def _find_before(site: Site, statuses: Mapping[ReleaseId, ReleaseStatus], status: ReleaseStatus) -> str:
-    """The release before it whose candidate's page is there: an earlier revision, or of the series the one that was made last."""
+    """The release before it that has a candidate's page: an earlier revision, or the last one of the series."""
     made = [
         known
         for known in statuses.values()
@@ -111,12 +112,13 @@ def _find_before(site: Site, statuses: Mapping[ReleaseId, ReleaseStatus], status
         and (site.candidate(str(known.id)) / REPORT).exists()
     ]
     same = [known for known in made if known.id.release == status.id.release]
-    found = max(same or made, key=lambda known: known.moments.get("candidate", ""), default=None)
-    return "" if found is None else str(found.id)
+    before = max(same or made, key=lambda known: known.moments.get("candidate", ""), default=None)
+    return "" if before is None else str(before.id)
 
 
 def _describe_candidate(asked: Asked, policy: Policy, status: ReleaseStatus) -> Document | None:
-    """What its page says first, for who decides: verdict, gates, questions, and the passages that remarks are of."""
+    """What the candidate's page says first, for reviewers: verdict, gates, questions, and passages
+    for remarks; None for others."""
     view = _read_view(asked.site, policy, status) if is_reader(asked, policy.steward) else None
     if view is None or status.candidate_hash is None:
         return None
@@ -134,20 +136,20 @@ def _describe_candidate(asked: Asked, policy: Policy, status: ReleaseStatus) -> 
 
 
 def _read_view(site: Site, policy: Policy, status: ReleaseStatus) -> InternalView | None:
-    """All that a candidate's page says; None where there is no candidate any more."""
+    """The content of a candidate's page; None without a candidate."""
     folder = site.candidate(str(status.id))
     if status.candidate_hash is None or not (folder / EVIDENCE).exists():
         return None
     return build_internal_view(policy, load_evidence(folder))
 
 
-def _describe_votes(votes: ToldVotes) -> Document:
-    """What who asks may know of the votes: their own and how many there are, and all of them once they are in."""
+def _describe_votes(votes: VisibleVotes) -> Document:
+    """What a reader may know of the votes: their own and how many there are, and all of them once they are in."""
     return {
         "needed": votes.needed,
         "count": votes.count,
         "are_in": votes.are_in,
-        "own": None if votes.own is None else asdict(votes.own),
+        "own": None if votes.own_vote is None else asdict(votes.own_vote),
         "given": [asdict(vote) for vote in votes.given],
         "last": sorted(vote.number for vote in votes.votes),
     }
@@ -163,8 +165,8 @@ def _describe_gate(gate: Any) -> Document:
     return {"name": gate.name, "value": value, "limit": limit, "at_least": gate.at_least, "passed": gate.passed}
 
 
-def _may_vote(asked: Asked, policy: Policy | None, status: ReleaseStatus) -> str:
-    """Empty where who asks may vote; else why not."""
+def _find_vote_refusal(asked: Asked, policy: Policy | None, status: ReleaseStatus) -> str:
+    """Why the person who asks may not vote; empty if they may."""
     if not asked.has(Role.REVIEWER):
         return "Reviewers vote."
     if policy is not None and policy.steward == asked.person.name:
@@ -174,17 +176,17 @@ def _may_vote(asked: Asked, policy: Policy | None, status: ReleaseStatus) -> str
     return ""
 
 
-def _describe_room(site: Site, policy: Policy, status: ReleaseStatus) -> str:
-    """What a revision would be charged, by what this one was, and whether there is room for that."""
+def _describe_headroom(site: Site, policy: Policy, status: ReleaseStatus) -> str:
+    """What a revision like this one would be charged, and whether the cap admits it."""
     [ledger] = read_ledgers(site, policy.population)
     account = ledger.account
     charge = next((charge for charge in ledger.charges if charge.id == status.id), None)
     if charge is None:
         return ""
     fits = "fits" if account.admits(charge.loss) else "does not fit"
-    took, unit = account.format(account.of(charge.loss)), say_unit(account.unit)
+    spent, unit = account.format(account.of(charge.loss)), say_unit(account.unit)
     return (
-        f"A revision is charged anew. This release took {took} ({unit}), and of {account.limit} for {policy.population} "
+        f"A revision is charged again. This release took {spent} ({unit}), and of {account.limit} for {policy.population} "
         f"{account.left} is left: another like it {fits}."
     )
 
@@ -193,11 +195,11 @@ def _describe_draft(asked: Asked, status: ReleaseStatus) -> Document:
     if status.candidate_hash is None:
         return {"remarks": []}
     draft = asked.drafts.read(asked.person.name, str(status.id), status.candidate_hash)
-    return {"remarks": [{"passage": one.passage, "text": one.text} for one in draft.remarks]}
+    return {"remarks": [asdict(remark) for remark in draft.remarks]}
 
 
 def _show_report(asked: Asked) -> File:
-    """The page that is signed, byte for byte, and what a policy of its content may name: hashes of its styles and scripts."""
+    """The page that is signed, byte for byte, with the hashes of its styles and scripts for a content security policy."""
     name = asked.find("release", RELEASE)
     release = find_release(asked.site, name)
     folder = asked.site.candidate(str(release))
@@ -219,10 +221,10 @@ def _show_report(asked: Asked) -> File:
 
 def hash_blocks(page: bytes) -> dict[str, list[str]]:
     """The hashes by which a content security policy lets the styles and scripts in a page through, and no others."""
-    found: dict[str, list[str]] = {"style": [], "script": []}
+    hashes: dict[str, list[str]] = {"style": [], "script": []}
     for kind, content in _BLOCK.findall(page):
-        found[kind.decode()].append(base64.b64encode(hashlib.sha256(content).digest()).decode())
-    return found
+        hashes[kind.decode()].append(base64.b64encode(hashlib.sha256(content).digest()).decode())
+    return hashes
 
 
 CALLS = (

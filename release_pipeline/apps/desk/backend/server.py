@@ -1,4 +1,4 @@
-"""The backend as an ASGI application at a Unix socket. It only answers the accounts it was opened for.
+"""The backend as an ASGI application at a Unix socket. It answers only the accounts for which it was opened.
 
 No port is open, and no other machine can connect.
 """
@@ -65,7 +65,7 @@ def _write(answer: Answer) -> Response:
 
 
 class _AccountProtocol(PatientProtocol):
-    """One connection, which is closed unless one of these accounts has the other end."""
+    """A connection that is closed unless one of these accounts made it."""
 
     def __init__(self, accounts: frozenset[int], **named: Any) -> None:
         super().__init__(**named)
@@ -79,7 +79,7 @@ class _AccountProtocol(PatientProtocol):
 
 
 def _find_account(connection: socket.socket) -> int:
-    """The account of the process at the other end; ours where the system does not say, for then nobody else can connect."""
+    """The account of the process at the other end; ours where the system does not say, since then nobody else can connect."""
     if not hasattr(socket, "SO_PEERCRED"):
         return os.getuid()
     return int(struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))[1])
@@ -87,7 +87,7 @@ def _find_account(connection: socket.socket) -> int:
 
 @contextlib.contextmanager
 def serving_backend(path: Path, backend: Backend, accounts: frozenset[int] = frozenset()) -> Generator[None]:
-    """Meanwhile the backend answers these accounts, and this process's own, at a socket, in a thread."""
+    """In the block the backend answers these accounts, and this process's, at a socket, in a thread."""
     if accounts and not hasattr(socket, "SO_PEERCRED"):
         raise WrongUsage(
             "this system does not say which account connects to a socket.",

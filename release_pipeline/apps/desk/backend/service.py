@@ -1,7 +1,13 @@
-"""Who is let in: sessions, and how many wrong tokens came. Both are in memory only and end with the process of the backend.
+"""The backend's answers: it finds out who asks, looks whether they may, and describes what goes
+wrong.
 
-Sessions are kept here, not in a signed cookie: a logout or a withdrawn token ends them at once, also copied ones, and whoever
-has taken over the web process cannot make one.
+Anyone who takes over the desk's web process can ask in the name of people who are logged in there,
+while they are. They get what these people may see, and nothing else: no call signs, and none takes
+a path.
+
+Sessions and the count of wrong tokens are in memory, and end with the process. Sessions are kept
+here, not in a signed cookie: a logout or a withdrawn token ends them at once, also copied ones, and
+a captured web process cannot make one.
 """
 
 from __future__ import annotations
@@ -15,10 +21,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from release_pipeline.apps.desk.backend import approving, home, reviewing, signing, stewarding
-from release_pipeline.apps.desk.backend import approving as auditing
+from release_pipeline.apps.desk.backend import approving, home, reviewing, signing
 from release_pipeline.apps.desk.backend.calls import Asked, Call, Document, Drafts, File
-from release_pipeline.apps.desk.backend.lookups import shorten_place
+from release_pipeline.apps.desk.backend.lookups import shorten_path
 from release_pipeline.apps.desk.backend.people import Person, Viewings, find_token, read_people
 from release_pipeline.apps.desk.backend.protocol import CallRequest
 from release_pipeline.apps.door import ProxyHeaders, Refused, hash_secret
@@ -34,13 +39,13 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Whose it is, the hash of the token that it was begun with, and below which path its pages are: cookies are shared by all
-    ports of a machine, and only a path that nobody else knows keeps them from a server of another account."""
+    """A person's session: the hashes of the token that it was begun with and of its secret, and the path of its pages. Browsers
+    share cookies among all ports of a machine; only a path that nobody else knows keeps them from another account's server."""
 
     person: str
     token: str
     digest: str
-    place: str
+    path: str
     ends: float
     seen: float
 
@@ -55,42 +60,42 @@ class Sessions:
 
     def begin(self, person: str, token: str) -> tuple[str, str]:
         """The secret of a new session and its path; the oldest of the same person makes room."""
-        secret, place, now = secrets.token_urlsafe(32), secrets.token_urlsafe(16), self._clock()
-        new = Session(person, token, hash_secret(secret), place, now + LASTS_SECONDS, now)
+        secret, path, now = secrets.token_urlsafe(32), secrets.token_urlsafe(16), self._clock()
+        new = Session(person, token, hash_secret(secret), path, now + LASTS_SECONDS, now)
         with self._lock:
             lasting = self._lasting(now)
-            mine = [one for one in lasting if one.person == person]
-            self._sessions = [*(one for one in lasting if one.person != person), *mine[-(_MOST_SESSIONS - 1) :], new]
-        return secret, place
+            mine = [session for session in lasting if session.person == person]
+            others = (session for session in lasting if session.person != person)
+            self._sessions = [*others, *mine[-(_MOST_SESSIONS - 1) :], new]
+        return secret, path
 
-    def find(self, secret: str, place: str) -> Session | None:
-        """The session with this secret, if it lasts and the path is its own; it was used now."""
+    def find(self, secret: str, path: str) -> Session | None:
+        """The session with this secret, if it lasts and has this path; it counts as used now."""
         now = self._clock()
         with self._lock:
             self._sessions = self._lasting(now)
-            found = self._find(secret)
-            if found is None or not hmac.compare_digest(found.place.encode(), place.encode("utf-8", "surrogatepass")):
+            session = self._find(secret)
+            if session is None or not hmac.compare_digest(session.path.encode(), path.encode("utf-8", "surrogatepass")):
                 return None
-            self._sessions[self._sessions.index(found)] = replace(found, seen=now)
-            return found
+            self._sessions[self._sessions.index(session)] = replace(session, seen=now)
+            return session
 
     def end(self, secret: str) -> None:
-        """The session of this secret is over."""
+        """End the session of this secret."""
         with self._lock:
-            found = self._find(secret)
-            self._sessions = [one for one in self._sessions if one is not found]
+            ended = self._find(secret)
+            self._sessions = [session for session in self._sessions if session is not ended]
 
     def _find(self, secret: str) -> Session | None:
         digest = hash_secret(secret)
-        found = [one for one in self._sessions if hmac.compare_digest(one.digest, digest)]
-        return found[0] if found else None
+        return next((session for session in self._sessions if hmac.compare_digest(session.digest, digest)), None)
 
     def _lasting(self, now: float) -> list[Session]:
-        return [one for one in self._sessions if one.ends > now and one.seen + IDLE_SECONDS > now]
+        return [session for session in self._sessions if session.ends > now and session.seen + IDLE_SECONDS > now]
 
 
 class Attempts:
-    """The wrong tokens of the last minute. None can be guessed, and nobody is kept out for what others try."""
+    """Counts the wrong tokens of the last minute. None can be guessed, and nobody is locked out for what others try."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -98,7 +103,7 @@ class Attempts:
         self._lock = threading.Lock()
 
     def note(self) -> None:
-        """One more; refused as too many when there were `MOST_WRONG` within a minute. The first that is too many is logged."""
+        """Count one more; `Refused` where there were `MOST_WRONG` within a minute before it. The first of these is logged."""
         now = self._clock()
         with self._lock:
             before = [moment for moment in self._moments if moment + WRONG_SECONDS > now]
@@ -112,18 +117,7 @@ class Attempts:
         )
 
 
-# The backend's answers: who asks is found out, whether they may is looked up, and what goes wrong
-# is told in words.
-#
-# Whoever has the desk's web process can ask in the name of people who are logged in there, for as
-# long as they are. They get what these people may see, and nothing else: no call signs, and none
-# takes a path.
-
-
-CALLS = (
-    *(*home.CALLS, *reviewing.CALLS, *signing.CALLS),
-    *(*stewarding.CALLS, *approving.CALLS, *auditing.AUDIT_CALLS),
-)
+CALLS = (*home.CALLS, *reviewing.CALLS, *signing.CALLS, *approving.CALLS)
 ENTER, LEAVE, GREET = "enter", "leave", "greet"
 _NOT_IN = "you are not logged in, or no longer: sessions end by themselves."
 _SHARED = ("registry.duckdb", "site.yaml", "trusted-keys.yaml", "trusted-keys.sig")
@@ -139,7 +133,7 @@ class Answer:
 
 
 class Backend:
-    """Answers the calls of one site's desk. With a proxy, it says who somebody is; else personal tokens do."""
+    """Answers the calls of one site's desk. A proxy says who asks, or else personal tokens do."""
 
     def __init__(self, site: Site, *, proxy: ProxyHeaders | None = None, sessions: Sessions | None = None) -> None:
         self._site, self._proxy = site, proxy
@@ -152,11 +146,11 @@ class Backend:
         self._lock = threading.Lock()
 
     def answer(self, request: CallRequest) -> Answer:
-        """The answer, whatever happens: what nobody foresaw is noted here, and told without a word of its content."""
+        """The answer to any request; an unforeseen error is logged here, and the answer has nothing of its text."""
         try:
             return self._answer(request)
         except Refused as refused:
-            return _tell(refused.status, refused.words)
+            return _make_refusal(refused.status, refused.words)
         except StoreBusy as busy:
             return self._refuse(503, busy, remedy="Load the page again in a moment.")
         except WrongUsage as wrong:
@@ -166,7 +160,7 @@ class Backend:
         except Exception:
             number = secrets.token_hex(4)
             _LOG.exception("call %r failed (%s)", request.call[:40], number)
-            return _tell(500, f"this went wrong inside, and is noted as {number}.", "", "Tell the operator this number.")
+            return _make_refusal(500, f"this went wrong inside, and is noted as {number}.", "", "Tell the operator this number.")
 
     def _answer(self, request: CallRequest) -> Answer:
         if request.call == ENTER:
@@ -184,13 +178,13 @@ class Backend:
             needed = " or ".join(sorted(role.value for role in call.roles))
             raise Refused(403, f"this is for {needed}, and you are here as {', '.join(describe_person(person)['roles'])}.")
         asked = Asked(self._site, person, self._drafts, self._viewings, request.arguments, request.body)
-        found = call.answer(asked)
+        given = call.answer(asked)
         if call.shows:
-            self._note(person.name, call.shows, _find_shown(call, asked, found), found)
-        return Answer(200, file=found) if isinstance(found, File) else Answer(200, {**found, "me": describe_person(person)})
+            self._note(person.name, call.shows, _find_shown(call, asked, given), given)
+        return Answer(200, file=given) if isinstance(given, File) else Answer(200, {**given, "me": describe_person(person)})
 
     def _note(self, person: str, saw: str, release: str, given: Document | File) -> None:
-        """That somebody sees what is given; where that cannot be noted it is not given."""
+        """Record that somebody sees what is given; raises an error where that cannot be recorded, so that it is not given."""
         try:
             if release:
                 self._viewings.note(person, saw, release, find=lambda name: str(find_release(self._site, name)))
@@ -200,7 +194,7 @@ class Backend:
             raise
 
     def _greet(self) -> Document:
-        """What the web process must know of the proxy in front of it; the secret is not for it."""
+        """What the web process must know of the proxy in front of it, without the secret."""
         proxy = self._proxy
         if proxy is None:
             return {"hosts": [], "secret_header": "", "person_header": ""}
@@ -213,16 +207,16 @@ class Backend:
         if token is None or token.person not in self._people():
             self._wrong.note()
             raise Refused(403, "this is no token that lets anybody in. Ask the operator for another one.")
-        secret, place = self._sessions.begin(token.person, token.digest)
-        return Answer(200, {"session": secret, "place": place})
+        secret, path = self._sessions.begin(token.person, token.digest)
+        return Answer(200, {"session": secret, "path": path})
 
     def _find_person(self, request: CallRequest) -> Person:
-        """Who asks, by the proxy or by their session."""
+        """The person who asks, by the proxy or by their session."""
         if self._proxy is not None:
             headers = [(name.encode("latin-1", "replace"), value.encode("latin-1", "replace")) for name, value in request.proxy]
             name = self._proxy.find_person(headers)
         else:
-            session = self._sessions.find(request.session, request.place)
+            session = self._sessions.find(request.session, request.path)
             if session is None or find_token(self._site, session.token) is None:
                 raise Refused(401, _NOT_IN)
             name = session.person
@@ -232,7 +226,7 @@ class Backend:
         return person
 
     def _people(self) -> dict[str, Person]:
-        """Who works here now: read again when a file that says it was changed."""
+        """The people who work here now, read again after a change of the files that name them."""
         stamps = tuple(_stamp(self._site.home / name) for name in _SHARED)
         with self._lock:
             if self._known is None or self._known[0] != stamps:
@@ -240,33 +234,33 @@ class Backend:
             return self._known[1]
 
     def _refuse(self, status: int, error: ReleasePipelineError, *, remedy: str | None = None) -> Answer:
-        """In its words, but for where the site lies on its machine, which is no reader's business."""
-        said = (error.what, error.where, error.remedy if remedy is None else remedy, *error.details)
-        what, where, to_do, *details = (shorten_place(self._site, one) for one in said)
-        return _tell(status, what, where, to_do, tuple(details))
+        """The answer that has the error, without the site's path on its machine."""
+        parts = (error.what, error.where, error.remedy if remedy is None else remedy, *error.details)
+        what, where, to_do, *details = (shorten_path(self._site, part) for part in parts)
+        return _make_refusal(status, what, where, to_do, tuple(details))
 
 
-def _find_shown(call: Call, asked: Asked, found: Document | File) -> str:
-    """By which name the release was asked for of which a candidate is shown; none where the answer has nothing of one."""
+def _find_shown(call: Call, asked: Asked, given: Document | File) -> str:
+    """The name by which somebody asked for the release whose candidate is shown; empty where the answer shows none."""
     if call.of == "subject" and asked.get("what") != "candidate":
         return ""
-    if not isinstance(found, File) and found.get("candidate", found) is None:
+    if not isinstance(given, File) and given.get("candidate", given) is None:
         return ""
     return asked.get(call.of)
 
 
 def describe_person(person: Person) -> Document:
-    """Who is logged in, for every page."""
+    """The person who is logged in, for every page."""
     return {"name": person.name, "roles": sorted(role.value for role in person.roles)}
 
 
-def _tell(status: int, what: str, where: str = "", remedy: str = "", details: tuple[str, ...] = ()) -> Answer:
+def _make_refusal(status: int, what: str, where: str = "", remedy: str = "", details: tuple[str, ...] = ()) -> Answer:
     return Answer(status, {"what": what, "where": where, "remedy": remedy, "details": list(details)})
 
 
 def _stamp(file: Any) -> tuple[int, int] | None:
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from release_pipeline.apps.desk.backend.calls import Asked, Call, Document, DraftRemark, File, allow
-from release_pipeline.apps.desk.backend.people import NAME, Role
+from release_pipeline.apps.desk.backend.calls import Asked, Call, Document, DraftRemark, File
+from release_pipeline.apps.desk.backend.people import Role
 from release_pipeline.apps.desk.backend.reviewing import READERS, RELEASE, check_reader, find_steward
 from release_pipeline.apps.door import Refused
 from release_pipeline.errors import WrongUsage
@@ -26,26 +26,26 @@ from release_pipeline.store.files import check_line
 from release_pipeline.store.site import Site
 from release_pipeline.trust.approvals import import_statement
 from release_pipeline.trust.members import Trust, read_trust
-from release_pipeline.trust.remarks import hash_document
+from release_pipeline.verifier.documents import NAME
+from release_pipeline.verifier.remarks import Remarks, hash_remarks
+from release_pipeline.verifier.statements import FIELDS
 
 MOST_STATEMENTS = 4
-_REMARKS_FORMAT = "release-pipeline/remarks/1"
-_FIELDS = {"kind", "subject", "hash", "signer", "name", "at", "why"}
 _NUMBER = re.compile(r"[0-9]{1,4}")
 _WHAT = re.compile("candidate|policy|populations")
 _VERDICTS = {
     "candidate": ("approve", "return", "reject", "remarks"),
-    "policy": ("approve", "remarks"),
+    "policy": ("approve",),
     "populations": ("approve",),
 }
 _OPTIONS = {"approve": [], "return": ["--return"], "reject": ["--reject"], "remarks": ["--remarks-only"]}  # of `sign`
 _SIGNERS = {"candidate": (Role.REVIEWER,), "policy": (Role.OFFICER,), "populations": (Role.OFFICER,)}
-_REMARKERS = allow(Role.REVIEWER, Role.OFFICER, Role.STEWARD)
+_REMARKERS = frozenset({Role.REVIEWER, Role.OFFICER, Role.STEWARD})
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What somebody wants to sign: of what, with its hash, and the remarks that they sign with it."""
+    """What somebody wants to sign: a verdict on a subject with this hash, and remarks that they sign with it."""
 
     what: str
     subject: str
@@ -61,13 +61,13 @@ class Wish:
 
     @property
     def command(self) -> str:
-        """What signs it, for a shell; only the key is left to name."""
+        """The command that signs it; only the key is left to name."""
         why = [f"--why={self.why}"] if self.why else []
         return shlex.join(["release-pipeline", "sign", self.file, "--key", "YOUR_KEY", *_OPTIONS[self.verdict], *why])
 
 
 def _find_subject(asked: Asked) -> tuple[str, str, str]:
-    """The kind, the name, and the current hash of what is meant."""
+    """The kind, the name and the current hash of what somebody asks about."""
     what = asked.find("what", _WHAT)
     if what == "candidate":
         release = find_release(asked.site, asked.find("subject", RELEASE))
@@ -83,8 +83,9 @@ def _find_subject(asked: Asked) -> tuple[str, str, str]:
 
 def _add_remark(asked: Asked) -> Document:
     what, subject, digest = _find_subject(asked)
-    if what == "candidate":
-        check_reader(asked, _find_steward_of(asked, what, subject))
+    if what != "candidate":
+        raise Refused(400, "at the desk people remark on candidates.")
+    check_reader(asked, _find_steward_of(asked, subject))
     remark = DraftRemark(asked.get("passage"), asked.get("text", most=3000).replace("\r\n", "\n").strip())
     asked.drafts.add(asked.person.name, subject, digest, remark)
     return {}
@@ -96,10 +97,8 @@ def _drop_remark(asked: Asked) -> Document:
     return {}
 
 
-def _find_steward_of(asked: Asked, what: str, subject: str) -> str:
-    """The steward of the policy, or of the release's policy."""
-    if what != "candidate":
-        return asked.site.policy(subject).steward if what == "policy" else ""
+def _find_steward_of(asked: Asked, subject: str) -> str:
+    """The steward of a release's policy."""
     release = find_release(asked.site, subject)
     with asked.site.open_registry(read_only=True) as registry:
         return find_steward(registry, read_statuses(registry.events)[release])
@@ -114,7 +113,7 @@ def _show_wish(asked: Asked) -> Document:
     return {
         "what": wish.what,
         "subject": wish.subject,
-        "hash": wish.digest if alone is None else hash_document(alone),
+        "hash": wish.digest if alone is None else hash_remarks(alone),
         "alone": [] if alone is None else list(alone["remarks"]),
         "remarks": 0 if wish.remarks is None else len(wish.remarks["remarks"]),
         "file": wish.file,
@@ -124,7 +123,7 @@ def _show_wish(asked: Asked) -> Document:
 
 
 def _read_wish(asked: Asked) -> Wish:
-    """What somebody wants to sign, when they may: checked here for a message, and by the protocol for good."""
+    """What somebody wants to sign, if they may: checked here for a clear message, and again when the statement is imported."""
     what, subject, digest = _find_subject(asked)
     verdict, why = asked.get("verdict", most=20), check_line(asked.arguments.get("why", ""), where="why")
     if verdict not in _VERDICTS[what]:
@@ -141,13 +140,13 @@ def _read_wish(asked: Asked) -> Wish:
 
 
 def _check_signer(asked: Asked, what: str, subject: str, verdict: str) -> None:
-    """Refuse anyone who can sign nothing of it: a bundle holds the whole candidate, and is only for those who sign."""
+    """Refuse anyone who can sign nothing of it: a bundle has the whole candidate, and is only for people who sign."""
     trust = _read_trust(asked)
     roles = set[str]() if trust is None else {member.role for member in trust.members if member.name == asked.person.name}
     needed = {role.value for role in (_REMARKERS if verdict == "remarks" else _SIGNERS[what])}
     if not roles & needed:
         raise Refused(403, f"your key is not in the list of trusted keys as that of a {' or '.join(sorted(needed))}.")
-    if roles & needed == {"steward"} and _find_steward_of(asked, what, subject) != asked.person.name:
+    if roles & needed == {"steward"} and _find_steward_of(asked, subject) != asked.person.name:
         raise Refused(403, "its steward is somebody else.")
 
 
@@ -158,28 +157,27 @@ def _read_trust(asked: Asked) -> Trust | None:
 
 def _make_remarks(asked: Asked, what: str, subject: str, digest: str) -> Mapping[str, Any] | None:
     """The person's remarks as the document that is signed; None where there are none."""
-    if what == "populations" or not asked.has(*_REMARKERS):
+    if what != "candidate" or not asked.has(*_REMARKERS):
         return None
     draft = asked.drafts.read(asked.person.name, subject, digest)
     if not draft.remarks:
         return None
-    remarks = [{"passage": remark.passage, "text": remark.text} for remark in draft.remarks]
-    return {"format": _REMARKS_FORMAT, "subject": subject, "hash": digest, "remarks": remarks}
+    return Remarks(subject, digest, tuple((remark.passage, remark.text) for remark in draft.remarks)).document
 
 
 def _fetch_bundle(asked: Asked) -> File:
-    """The bundle, with what is there now: the person's own program computes what it is."""
+    """The bundle of what is there now; the person's own program computes the hash."""
     wish = _read_wish(asked)
     target = {"candidate": wish.subject, "policy": f"policies/{wish.subject}.yaml", "populations": "populations.yaml"}[wish.what]
     return pack(asked.site, wish.file, lambda file: write_bundle(asked.site, target, file, remarks=wish.remarks))
 
 
 def _take_statements(asked: Asked) -> Document:
-    """Note what somebody signed, as `review import` does: only their own statements, on what they were asked about."""
+    """Record what somebody signed, as `review import` does: only their statements, on what they were asked about."""
     what, subject, digest = _find_subject(asked)
     person, remarks, parts = asked.person.name, _make_remarks(asked, what, subject, digest), read_statements(asked.body)
     statements = [part["statement"] for part in parts]
-    if strange := [one for one in statements if one["name"] != person or one["subject"] != subject]:
+    if strange := [each for each in statements if each["name"] != person or each["subject"] != subject]:
         signer, signed = strange[0]["name"][:63], strange[0]["subject"][:140]
         raise Refused(403, f"this is signed by {signer}, of {signed}; {person} was asked about {subject}.")
     done: list[str] = []
@@ -187,26 +185,26 @@ def _take_statements(asked: Asked) -> Document:
         kind = part["statement"]["kind"]
         decision = import_statement(asked.site, part, remarks if kind == "remarks" else None)
         done.append(_describe_decision(kind, decision.count, decision.needed, decision.new))
-    if any(one["kind"] == "remarks" for one in statements):  # else they are not signed yet
+    if any(each["kind"] == "remarks" for each in statements):  # else they are not signed yet
         asked.drafts.forget(person, subject)
     return {"words": f"{subject}: {'; '.join(done)}."}
 
 
 def read_statements(body: str) -> list[dict[str, Any]]:
-    """The statements that were sent, each with the seven fields and its signature; `WrongUsage` for anything else."""
+    """The statements in a body, each with the seven fields and its signature; `WrongUsage` for anything else."""
     try:
         document: Plain = json.loads(body)
         parts = cast("list[dict[str, Any]]", document["statements"]) if isinstance(document, dict) else []
-        right = 1 <= len(parts) <= MOST_STATEMENTS and all(
+        is_right = 1 <= len(parts) <= MOST_STATEMENTS and all(
             set(part) == {"statement", "sshsig"}
             and isinstance(part["sshsig"], str)
-            and set(part["statement"]) == _FIELDS
+            and set(part["statement"]) == set(FIELDS)
             and all(isinstance(value, str) and value.isprintable() for value in part["statement"].values())
             for part in parts
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        right, parts = False, []
-    if not right:
+        is_right, parts = False, []
+    if not is_right:
         raise WrongUsage("these are no signed statements.", where="statements", remedy="Send what `sign` wrote.")
     return parts
 
@@ -224,7 +222,7 @@ def _describe_decision(kind: str, count: int, needed: int, new: bool) -> str:
 
 
 def pack(site: Site, name: str, write: Callable[[Path], object]) -> File:
-    """A zip that `write` writes, saved under this name. It is confidential: until it is sent it lies in the vault."""
+    """A zip that `write` writes, to be saved under this name. It is confidential: until it is sent it is in the vault."""
     _find_folder(site).mkdir(mode=0o700, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=_find_folder(site)))
     try:
@@ -236,7 +234,7 @@ def pack(site: Site, name: str, write: Callable[[Path], object]) -> File:
 
 
 def clear_folder(site: Site) -> None:
-    """Remove what a backend that was killed had not sent yet."""
+    """Remove files that a killed backend had not sent."""
     shutil.rmtree(_find_folder(site), ignore_errors=True)
 
 

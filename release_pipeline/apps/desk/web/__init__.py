@@ -1,1 +1,1 @@
-"""The desk's pages: an account of its own, which has nothing of the site but what the backend answers to who is logged in."""
+"""The desk's pages. Their account has nothing of the site except the backend's answers to people who are logged in."""

@@ -1,4 +1,11 @@
-"""Pages of a release: what is decided of it, its report beside the one before, remarks, and signing."""
+"""The desk as an ASGI application: by which name and from which page it is asked, by whom, and
+which page answers.
+
+Browsers share cookies among all ports of a machine, so a server of another account at 127.0.0.1
+would get ours; only the path of a cookie keeps it from them. So everything of a session is below a
+path that nobody else knows. Behind a proxy there is no such path: the proxy says who asks, and the
+backend checks that it was the proxy.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +50,8 @@ _NO_WISH = {"verdict": "", "why": ""}
 
 
 async def _show_release(visit: Visit) -> Response:
-    found = await visit.ask("release", {"release": visit.path("release")})
-    return await visit.render("release.html", found, wish=_NO_WISH, fault=None)
+    release = await visit.ask("release", {"release": visit.path("release")})
+    return await visit.render("release.html", release, wish=_NO_WISH, fault=None)
 
 
 async def _remark(visit: Visit) -> Response:
@@ -60,17 +67,17 @@ async def _drop(visit: Visit) -> Response:
 
 
 async def _sign(visit: Visit) -> Response:
-    """The page between a decision and the person's own machine: what is to be signed, and how."""
+    """The page after a decision: what the person is to sign on their machine, and how."""
     wish = visit.read(*_WISH)
     try:
-        found = await visit.ask("sign", wish)
+        document = await visit.ask("sign", wish)
     except Wrong as wrong:
         is_vote = wish["what"] == "candidate" and wish["verdict"] in _VOTES  # of a form that can be shown again as it was
         if wrong.status in (401, 403) or wrong.status >= 500 or not is_vote:
             raise
-        found = await visit.ask("release", {"release": wish["subject"]})
-        return await visit.render("release.html", found, status=wrong.status, wish=wish, fault=wrong.refusal)
-    return await visit.render("sign.html", found, wish=wish, page=_page_of(wish))
+        release = await visit.ask("release", {"release": wish["subject"]})
+        return await visit.render("release.html", release, status=wrong.status, wish=wish, fault=wrong.refusal)
+    return await visit.render("sign.html", document, wish=wish, page=_page_of(wish))
 
 
 async def _fetch_bundle(visit: Visit) -> Response:
@@ -78,48 +85,47 @@ async def _fetch_bundle(visit: Visit) -> Response:
 
 
 async def _take_statements(visit: Visit) -> Response:
-    """Files as `sign` wrote them: each statement with its signature beside it."""
+    """Bring in files as `sign` wrote them: each statement with its signature."""
     subject = visit.read("what", "subject", "verdict")
-    found = await visit.ask("statements", subject, json.dumps({"statements": _pair(visit.files)}))
-    return visit.go(_page_of(subject), str(found["words"]))
+    done = await visit.ask("statements", subject, json.dumps({"statements": _pair(visit.files)}))
+    return visit.go(_page_of(subject), str(done["words"]))
 
 
 def _pair(files: Any) -> list[dict[str, Any]]:
     """Statements with their signatures, from files that were chosen together."""
     named = {name.rpartition("/")[2]: content for name, content in files.items() if content}
-    found: list[dict[str, Any]] = []
+    statements: list[dict[str, Any]] = []
     for name, content in sorted(named.items()):
         if name.endswith((".sig", ".document.json")):  # of remarks the desk has the document
             continue
         signature = named.get(f"{name}.sig")
         if signature is None:
             raise Refused(400, f"{name[:100]}.sig is missing: choose each statement together with its signature.")
-        said = _read_statement(name, content)
-        found.append({"statement": said, "sshsig": signature.decode("ascii", "replace")})
-    if not found:
+        statements.append({"statement": _read_statement(name, content), "sshsig": signature.decode("ascii", "replace")})
+    if not statements:
         raise Refused(400, "no statement was chosen: choose what `sign` wrote, the .json and the .json.sig.")
-    return found
+    return statements
 
 
 def _read_statement(name: str, content: bytes) -> dict[str, Any]:
-    """What a chosen file says, which must at least say what kind of statement it is."""
-    said: Any = None
+    """The statement in a chosen file, which must at least have a kind."""
+    statement: Any = None
     with suppress(ValueError, RecursionError):
-        said = json.loads(content)
-    if not isinstance(said, dict) or "kind" not in said:
+        statement = json.loads(content)
+    if not isinstance(statement, dict) or "kind" not in statement:
         raise Refused(
             400,
             f"{name[:100]} is no statement as `sign` writes it: it does not say what was decided. Choose the .json that `sign`"
-            " wrote beside its .json.sig.",
+            " wrote next to its .json.sig.",
         )
-    return cast(dict[str, Any], said)
+    return cast(dict[str, Any], statement)
 
 
 def _page_of(subject: dict[str, str]) -> str:
-    """Where a form came from; who approves a policy came from the request for it."""
+    """The page that a form came from."""
     name = subject["subject"]
-    policy = f"/approvals/policies/{name}" if subject.get("verdict") == "approve" else f"/policies/{name}"
-    return {"candidate": f"/releases/{name}", "policy": policy}.get(subject["what"], "/approvals/populations")
+    pages = {"candidate": f"/releases/{name}", "policy": f"/approvals/policies/{name}"}
+    return pages.get(subject["what"], "/approvals/populations")
 
 
 RELEASE_WAYS = (
@@ -133,19 +139,10 @@ RELEASE_WAYS = (
 )
 
 
-# The desk as an ASGI application: by which name it is reached, from which page, who asks, and which
-# page answers.
-#
-# Cookies are shared by all ports of a machine, so that a server of another account at 127.0.0.1
-# would be sent ours; only the path of a cookie keeps it from them. So everything of a session is
-# below a path that nobody else knows. Behind a proxy there is none: the proxy says who asks, and
-# the backend looks whether it was the proxy.
-
-
 COOKIE = "release_pipeline_desk"
 LOGIN, STATIC, ALIVE = "/login", "/static/", "/alive"
-_PAGE = re.compile(  # what a notice or a bookmark may lead to: pages that are looked at, and no other address
-    r"/(?:releases|policies|approvals|chain|caps|audit|help)(?:/(?!\.\.?(?:/|$))[A-Za-z0-9._-]{1,64}){0,4}"
+_PAGE = re.compile(  # where an alert or a bookmark may lead: pages that people look at, and no other address
+    r"/(?:releases|approvals|chain|caps|audit|help)(?:/(?!\.\.?(?:/|$))[A-Za-z0-9._-]{1,64}){0,4}"
 )
 _BASE = "release_pipeline.base"
 _SECONDS = 8 * 3600
@@ -170,8 +167,6 @@ WAYS = (
     show("/releases", "releases.html", "releases"),
     Way("/leave", _leave, sends=True),
     *RELEASE_WAYS,
-    show("/policies", "policies.html", "policies"),
-    show("/policies/{name}", "policy.html", "policy"),
     show("/approvals", "approvals.html", "approvals"),
     show("/approvals/populations", "approval.html", "populations-approval"),
     show("/approvals/policies/{policy}", "approval.html", "policy-approval"),
@@ -185,7 +180,7 @@ WAYS = (
 
 @dataclass(frozen=True, slots=True)
 class ProxyNames:
-    """The headers by which a proxy says who asks: the web process passes them on, and the backend judges them."""
+    """The headers by which a proxy says who asks: the web process passes them on, and the backend checks them."""
 
     secret_header: str
     person_header: str
@@ -209,14 +204,14 @@ class Desk:
         try:
             answer = await self._answer(request)
         except Refused as refused:
-            answer = _tell(request, refused.status, refused.words)
+            answer = _show_refusal(request, refused.status, refused.words)
         except Wrong as wrong:
-            answer = _tell(request, wrong.status, **wrong.refusal)
+            answer = _show_refusal(request, wrong.status, **wrong.refusal)
         except ClientDisconnect:  # or the server ended a request that took too long: nobody is there to answer
             return
         except Exception:
             _LOG.exception("a page failed")
-            answer = _tell(request, 500, "the page could not be made. The desk's log says why.")
+            answer = _show_refusal(request, 500, "the page could not be made. The desk's log says why.")
         await answer(scope, receive, with_headers(send, defaults=_HEADERS))
 
     async def _answer(self, request: Request) -> Response:
@@ -251,37 +246,36 @@ class Desk:
     async def _log_in(self, request: Request) -> Response:
         form, _ = await read_form(request, LONGEST_LOGIN)
         token = form.get("token", "").strip().rpartition("#")[2]  # people paste the whole link, too
-        told = await self._client.ask("enter", NOBODY, {"token": token})
-        if told.status != 200:
-            given = {"words": str(told.document["what"]), "asks": False, "page": form.get("page", "")}
-            return show_page("login.html", given, told.status)
-        place, page = f"/{told.document['place']}", form.get("page", "")
-        answer = RedirectResponse(place + (page if _PAGE.fullmatch(page) else "/"), 303)
+        entered = await self._client.ask("enter", NOBODY, {"token": token})
+        if entered.status != 200:
+            given = {"message": str(entered.document["what"]), "asks": False, "page": form.get("page", "")}
+            return show_page("login.html", given, entered.status)
+        base, page = f"/{entered.document['path']}", form.get("page", "")
+        answer = RedirectResponse(base + (page if _PAGE.fullmatch(page) else "/"), 303)
         secure = request.headers.get("origin", "").startswith("https:")
-        answer.set_cookie(
-            COOKIE, told.document["session"], max_age=_SECONDS, path=place, httponly=True, samesite="lax", secure=secure
-        )
+        secret = entered.document["session"]
+        answer.set_cookie(COOKIE, secret, max_age=_SECONDS, path=base, httponly=True, samesite="lax", secure=secure)
         return answer
 
     async def _visit(self, request: Request, path: str) -> Visit | None:
-        """Who asks, by what the browser sends; the backend judges it with each question."""
+        """The visit of the person who asks, by what the browser sends; the backend checks that with each call."""
         if self._proxy is not None:
-            named = (self._proxy.secret_header, self._proxy.person_header)
-            said = [(name, read_one(request.scope["headers"], name.encode())) for name in named]
-            return Visit(request, self._client, Credentials(proxy=tuple((name, value) for name, value in said if value)), "")
-        place = path.split("/")[1]
+            names = (self._proxy.secret_header, self._proxy.person_header)
+            values = [(name, read_one(request.scope["headers"], name.encode())) for name in names]
+            return Visit(request, self._client, Credentials(proxy=tuple((name, value) for name, value in values if value)), "")
+        base = path.split("/")[1]
         secret = read_cookie(request.scope["headers"], COOKIE)
-        if not place or not secret or not path.startswith(f"/{place}/"):
+        if not base or not secret or not path.startswith(f"/{base}/"):
             return None
-        return Visit(request, self._client, Credentials(secret, place), f"/{place}")
+        return Visit(request, self._client, Credentials(secret, base), f"/{base}")
 
     async def _show(self, visit: Visit) -> Response:
         request = visit.request
         inside = request.scope["path"].removeprefix(visit.base)
         for route, way in self._routes:
-            match, found = route.matches({**request.scope, "path": inside, "root_path": ""})
+            match, scope = route.matches({**request.scope, "path": inside, "root_path": ""})
             if match is Match.FULL:
-                request.scope["path_params"] = found["path_params"]
+                request.scope["path_params"] = scope["path_params"]
                 return await self._answer_way(visit, way)
         raise Refused(404, "there is no such page.")
 
@@ -295,7 +289,7 @@ class Desk:
             if wrong.status == 401 and self._proxy is None and not way.sends:
                 return _ask_to_log_in(visit.request.scope["path"])
             if wrong.status in (401, 403) or wrong.status >= 500:
-                return _tell(visit.request, wrong.status, **wrong.refusal)
+                return _show_refusal(visit.request, wrong.status, **wrong.refusal)
             return await visit.render("refused.html", {}, status=wrong.status, refusal=wrong.refusal)
 
 
@@ -307,19 +301,22 @@ def read_cookie(headers: Headers, name: str) -> str:
 
 
 def _ask_to_log_in(path: str) -> Response:
-    """To the login, which leads to the page that was asked for; the path of a session that is over is left out."""
-    page = next((one for one in (path, "/" + path.lstrip("/").partition("/")[2]) if _PAGE.fullmatch(one)), "")
+    """A redirection to the login, which leads to the page that was asked for, without the path of an ended session."""
+    page = next((each for each in (path, "/" + path.lstrip("/").partition("/")[2]) if _PAGE.fullmatch(each)), "")
     return RedirectResponse(f"{LOGIN}?{urlencode({'page': page})}" if page else LOGIN, 303)
 
 
 def _show_login(request: Request) -> Response:
-    """Links bring people in at once, unless another page led them here: it could have chosen as whom."""
+    """The login page. A link logs people in at once, unless another page led them here: it could have chosen whose link."""
     asks = read_one(request.scope["headers"], b"sec-fetch-site") not in (None, "none", "same-origin")
     page = request.query_params.get("page", "")
-    return show_page("login.html", {"words": "", "asks": asks, "page": page if _PAGE.fullmatch(page) else ""})
+    return show_page("login.html", {"message": "", "asks": asks, "page": page if _PAGE.fullmatch(page) else ""})
 
 
-def _tell(request: Request, status: int, what: str, where: str = "", remedy: str = "", details: Iterable[str] = ()) -> Response:
-    """A page that says why nothing was done, for who is not logged in too."""
-    told = {"what": what, "where": where, "remedy": remedy, "details": list(details), "base": request.scope.get(_BASE, "")}
-    return show_page("wrong.html", told, status)
+def _show_refusal(
+    request: Request, status: int, what: str, where: str = "", remedy: str = "", details: Iterable[str] = ()
+) -> Response:
+    """A page that says why nothing was done, also for people who are not logged in."""
+    base = request.scope.get(_BASE, "")
+    refusal = {"what": what, "where": where, "remedy": remedy, "details": list(details), "base": base}
+    return show_page("wrong.html", refusal, status)

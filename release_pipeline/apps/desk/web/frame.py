@@ -1,4 +1,4 @@
-"""The web process's requests to the backend. It has no other way to the site."""
+"""What every page of the desk is made of: calls to the backend, the only way to the site, forms, and answers with headers."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ AWAY = "the site's backend does not answer. The operator starts it: release-pipe
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """By what the browser says who it is."""
+    """What the browser or a proxy sent to say who asks. `path`: that of the session."""
 
     session: str = ""
-    place: str = ""
+    path: str = ""
     proxy: tuple[tuple[str, str], ...] = ()
 
 
@@ -40,7 +40,7 @@ NOBODY = Credentials()
 
 @dataclass(frozen=True, slots=True)
 class BackendAnswer:
-    """An answer: a document, or a file that is still to be read, with its name and facts."""
+    """An answer of the backend: a document, or a file that is still to be read, with its name and facts."""
 
     status: int
     document: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -50,7 +50,7 @@ class BackendAnswer:
 
 
 class Client:
-    """Sends calls to the backend at a socket, each on a connection of its own."""
+    """Sends calls to the backend at a socket, each on a new connection."""
 
     def __init__(self, path: Path, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
@@ -63,8 +63,8 @@ class Client:
     async def ask(
         self, call: str, who: Credentials = NOBODY, arguments: Mapping[str, str] | None = None, body: str = ""
     ) -> BackendAnswer:
-        """The answer; `Refused` where nobody answers."""
-        content = REQUESTS.dump_json(CallRequest(call, arguments or {}, body, who.session, who.place, who.proxy))
+        """The answer to a call; `Refused` where the backend does not answer."""
+        content = REQUESTS.dump_json(CallRequest(call, arguments or {}, body, who.session, who.path, who.proxy))
         if len(content) > LONGEST:
             raise Refused(413, "this is longer than anything that the desk takes.")
         try:
@@ -77,12 +77,8 @@ class Client:
             raise Refused(503, AWAY) from None
 
 
-# What every page of the desk is: who asks, what the backend is asked for them, and the answer with
-# its headers.
-
-
 LONGEST_FORM, _MOST_PARTS = 1 << 21, 500
-LONGEST_UNKNOWN = 1 << 16  # of whoever is not logged in: so much, and no more, each of many connections may make us keep
+LONGEST_UNKNOWN = 1 << 16  # of people who are not logged in: each of many connections may make us keep so much
 LONGEST_LOGIN = 1 << 12
 _NO_FORM = "this is no form."
 _BOUNDARY = re.compile(r"; *boundary=\"?([0-9A-Za-z'()+_,./:=?-]{1,70})\"?$")
@@ -91,7 +87,7 @@ _DISPOSITION = re.compile(
 )
 FORM_TOKEN = "desk"  # the field of every form  # noqa: S105
 SAID, SEAL = "said", "seal"
-_FORM, _NOTE = "form", "note"  # what is sealed: nobody takes one for the other
+_FORM, _NOTE = "form", "note"  # what is sealed, so that one is not taken for the other
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; frame-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
@@ -106,17 +102,17 @@ _TEMPLATES = jinja2.Environment(
 
 
 class Wrong(Exception):
-    """The backend refused, in words: what, where, and what to do."""
+    """The backend refused: what is wrong, where, and what to do."""
 
-    def __init__(self, told: BackendAnswer) -> None:
-        super().__init__(told.status)
-        self.status = told.status
-        self.refusal: dict[str, Any] = {"what": "it was refused.", "where": "", "remedy": "", "details": (), **told.document}
+    def __init__(self, answer: BackendAnswer) -> None:
+        super().__init__(answer.status)
+        self.status = answer.status
+        self.refusal: dict[str, Any] = {"what": "it was refused.", "where": "", "remedy": "", "details": (), **answer.document}
 
 
 @dataclass(slots=True)
 class Visit:
-    """One request of somebody who is logged in. `base` is the path that all of their pages are below."""
+    """A request of somebody who is logged in. All of their pages are below the path `base`."""
 
     request: Request
     client: Client
@@ -127,7 +123,7 @@ class Visit:
 
     @property
     def token(self) -> str:
-        """What each form has, so that no other page can send it: made of what only this session knows."""
+        """A text in each form, so that no other page can send it: it is made from what only this session knows."""
         return _seal(self.who, _FORM)
 
     def path(self, name: str) -> str:
@@ -148,42 +144,41 @@ class Visit:
 
     async def ask(self, call: str, arguments: Mapping[str, str] | None = None, body: str = "") -> dict[str, Any]:
         """A document of the backend; `Wrong` where it refuses."""
-        told = await self.fetch(call, arguments, body)
-        return dict(told.document)
+        return dict((await self.fetch(call, arguments, body)).document)
 
     async def fetch(self, call: str, arguments: Mapping[str, str] | None = None, body: str = "") -> BackendAnswer:
-        """Likewise, of a file too."""
-        told = await self.client.ask(call, self.who, arguments, body)
-        if told.status != 200:
-            raise Wrong(told)
-        return told
+        """An answer of the backend, which may be a file; `Wrong` where it refuses."""
+        answer = await self.client.ask(call, self.who, arguments, body)
+        if answer.status != 200:
+            raise Wrong(answer)
+        return answer
 
     async def find_longest(self) -> int:
-        """How long a form of who asks may be: longer for somebody whom the backend knows, with a role."""
+        """How many bytes a form may have: more from somebody whom the backend knows, with a role."""
         return LONGEST_FORM if (await self.client.ask("me", self.who)).status == 200 else LONGEST_UNKNOWN
 
-    async def render(self, template: str, found: Mapping[str, Any], *, status: int = 200, **context: Any) -> Response:
-        """A page, of a document that the backend gave (it says who is logged in) and more."""
-        me = found.get("me") or (await self.ask("me"))["me"]
-        said = self.query(SAID)
+    async def render(self, template: str, document: Mapping[str, Any], *, status: int = 200, **context: Any) -> Response:
+        """A page, from a document of the backend, which says who is logged in, and from `context`."""
+        me = document.get("me") or (await self.ask("me"))["me"]
+        note = self.query(SAID)
         given = {
-            **found,
+            **document,
             **context,
             "me": me,
             "to": self.to,
             "here": self.request.scope["path"].removeprefix(self.base),
             "token": self.token,
             "sent": self.request.method == "POST",
-            "said": said if said and hmac.compare_digest(self.query(SEAL), _seal(self.who, _NOTE, said)) else "",
+            "note": note if note and hmac.compare_digest(self.query(SEAL), _seal(self.who, _NOTE, note)) else "",
             "version": __version__,
         }
         return show_page(template, given, status)
 
-    def go(self, path: str, words: str = "", *, to: str = "") -> Response:
-        """To a page after something was done, which says what was; nobody else can make it say anything."""
+    def go(self, path: str, note: str = "", *, to: str = "") -> Response:
+        """A redirection to a page that says what was done; the seal keeps others from making it say anything."""
         address = self.to(path)
-        if words:
-            address += f"?{urlencode({SAID: words, SEAL: _seal(self.who, _NOTE, words)})}"
+        if note:
+            address += f"?{urlencode({SAID: note, SEAL: _seal(self.who, _NOTE, note)})}"
         return RedirectResponse(f"{address}#{quote(to)}" if to else address, 303)
 
 
@@ -192,7 +187,7 @@ Handler: TypeAlias = Callable[[Visit], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A page: its path as Starlette has them, who answers, and whether it is sent to (POST) or looked at (GET)."""
+    """A page: its path in Starlette's form, the function that answers, and whether it takes POST (`sends`) or GET."""
 
     path: str
     answer: Handler
@@ -200,7 +195,7 @@ class Way:
 
 
 def show(path: str, template: str, call: str, *, sends: bool = False) -> Way:
-    """A page that shows what a call answers to the parts of its path."""
+    """A page that shows the answer of a call to the parts of its path."""
 
     async def answer(visit: Visit) -> Response:
         return await visit.render(template, await visit.ask(call, visit.request.path_params))
@@ -209,7 +204,7 @@ def show(path: str, template: str, call: str, *, sends: bool = False) -> Way:
 
 
 def give(path: str, call: str, *, sends: bool = False, shown: bool = False) -> Way:
-    """A file that a call answers to the parts of its path."""
+    """A page that gives the file that a call answers to the parts of its path."""
 
     async def answer(visit: Visit) -> Response:
         return pass_on(await visit.fetch(call, visit.request.path_params), shown=shown)
@@ -227,9 +222,9 @@ def show_page(template: str, given: Mapping[str, Any], status: int = 200) -> Res
 class _Passed(StreamingResponse):
     """A file of the backend, piece by piece; its connection ends with the answer, however that ends."""
 
-    def __init__(self, told: BackendAnswer) -> None:
-        assert told.file is not None  # noqa: S101  for the type checker
-        self._file = told.file
+    def __init__(self, answer: BackendAnswer) -> None:
+        assert answer.file is not None  # noqa: S101  for the type checker
+        self._file = answer.file
         super().__init__(self._file.aiter_raw(), media_type=self._file.headers["content-type"])
         self.headers["Content-Length"] = self._file.headers["content-length"]
 
@@ -240,20 +235,20 @@ class _Passed(StreamingResponse):
             await self._file.aclose()
 
 
-def pass_on(told: BackendAnswer, *, shown: bool = False) -> Response:
-    """A file of the backend, to be saved; `shown`, in a frame of the desk's: with no right but its own styles, and the scripts
-    whose hashes it has."""
-    answer = _Passed(told)
+def pass_on(answer: BackendAnswer, *, shown: bool = False) -> Response:
+    """A file of the backend, to be saved. One that is `shown`, in a frame of the desk, gets no
+    right except its styles and scripts, by their hashes."""
+    response = _Passed(answer)
     if not shown:
-        answer.headers["Content-Disposition"] = f"attachment; filename*=UTF-8''{quote(told.name)}"
-        answer.headers["Content-Security-Policy"] = "default-src 'none'; sandbox"
-        return answer
-    styles, scripts = (_name_hashes(told.facts.get(kind, ())) for kind in ("style", "script"))
-    sandbox = "sandbox allow-scripts" if told.facts.get("script") else "sandbox"
+        response.headers["Content-Disposition"] = f"attachment; filename*=UTF-8''{quote(answer.name)}"
+        response.headers["Content-Security-Policy"] = "default-src 'none'; sandbox"
+        return response
+    styles, scripts = (_name_hashes(answer.facts.get(kind, ())) for kind in ("style", "script"))
+    sandbox = "sandbox allow-scripts" if answer.facts.get("script") else "sandbox"
     policy = f"default-src 'none'; style-src {styles}; script-src {scripts}; {sandbox}; frame-ancestors 'self'"
-    answer.headers["Content-Security-Policy"] = f"{policy}; base-uri 'none'; form-action 'none'"
-    answer.headers["X-Frame-Options"] = "SAMEORIGIN"
-    return answer
+    response.headers["Content-Security-Policy"] = f"{policy}; base-uri 'none'; form-action 'none'"
+    response.headers["X-Frame-Options"] = "SAMEORIGIN"
+    return response
 
 
 def _name_hashes(hashes: Iterable[str]) -> str:
@@ -269,14 +264,14 @@ async def read_form(
     if kind.partition(";")[0].strip().lower() == "multipart/form-data":
         return _read_parts(kind, body)
     try:
-        said = parse_qs(body.decode("utf-8"), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=500)
+        fields = parse_qs(body.decode("utf-8"), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=500)
     except ValueError:
         raise Refused(400, _NO_FORM) from None
-    return {name: values[0] for name, values in said.items() if len(values) == 1}, {}
+    return {name: values[0] for name, values in fields.items() if len(values) == 1}, {}
 
 
 def _read_parts(kind: str, body: bytes) -> tuple[dict[str, str], dict[str, bytes]]:
-    """The parts of a form with files, as browsers send it: not as mail, whose parsers take parts within parts, and their time."""
+    """The fields and files of a form as browsers send it. A parser of mail would also take parts within parts, at any cost."""
     named = _BOUNDARY.search(kind)
     first, *parts = (b"\r\n" + body).split(b"\r\n--" + named[1].encode(), _MOST_PARTS + 1) if named else [body]
     if first or not parts or not parts[-1].startswith(b"--"):
@@ -285,10 +280,10 @@ def _read_parts(kind: str, body: bytes) -> tuple[dict[str, str], dict[str, bytes
     files: dict[str, bytes] = {}
     for part in parts[:-1]:
         head, _, content = part.partition(b"\r\n\r\n")
-        found = _DISPOSITION.findall(head + b"\r\n")
-        if len(found) != 1 or head + b"\r\n\r\n" + content != part:
+        dispositions = _DISPOSITION.findall(head + b"\r\n")
+        if len(dispositions) != 1 or head + b"\r\n\r\n" + content != part:
             raise Refused(400, _NO_FORM)
-        name, has_file, file = found[0]
+        name, has_file, file = dispositions[0]
         key = name.decode("utf-8", "replace")
         if has_file:
             files[f"{key}/{file.decode('utf-8', 'replace')}"] = content
@@ -298,7 +293,7 @@ def _read_parts(kind: str, body: bytes) -> tuple[dict[str, str], dict[str, bytes
 
 
 def check_form(visit: Visit) -> None:
-    """Refuse a form that no page of this session has."""
+    """Refuse a form that comes from no page of this session."""
     if not hmac.compare_digest(visit.form.get(FORM_TOKEN, "").encode(), visit.token.encode()):
         raise Refused(403, "this form is of another session, or of none: load the page again.")
 

@@ -19,7 +19,8 @@ import pytest
 
 from release_pipeline.operate.alerts.matters import Alert, read_alert
 from release_pipeline.operate.alerts.outbox import NotSent
-from release_pipeline.operate.alerts.sending import Mail, Webhook
+from release_pipeline.operate.alerts.sending import post, send_mail
+from release_pipeline.operate.alerts.settings import EmailSettings
 from release_pipeline.policy.documents import to_json
 from tests.certificates import make_certificate
 
@@ -74,7 +75,7 @@ def test_a_webhook_gets_the_document() -> None:
     """As JSON; a name and password in the address are sent as HTTP has them, and not in the address."""
     got: list[Any] = []
     with hooked(204, got) as port:
-        Webhook(f"http://ana:w%40rd@127.0.0.1:{port}/hook?to=x#part").send(ALERT)
+        post(f"http://ana:w%40rd@127.0.0.1:{port}/hook?to=x#part", ALERT)
     [(path, headers, document)] = got
     assert (path, headers["Content-Type"]) == ("/hook?to=x", "application/json")
     assert headers["Authorization"] == "Basic YW5hOndAcmQ="
@@ -87,14 +88,14 @@ def test_whoever_does_not_take_it_is_told_without_the_address(status: int, words
     """And nobody is followed elsewhere."""
     got: list[Any] = []
     with hooked(status, got, Location=f"http://127.0.0.1:1/{SECRET}") as port, pytest.raises(NotSent) as failed:
-        Webhook(f"http://127.0.0.1:{port}/{SECRET}").send(ALERT)
+        post(f"http://127.0.0.1:{port}/{SECRET}", ALERT)
     assert (str(failed.value), len(got)) == (words, 1)
 
 
-def mail(port: int, **more: Any) -> Mail:
-    """A channel to a mail server here."""
-    parts: dict[str, Any] = {"starttls": False, "user": "", "password": "", **more}
-    return Mail(("a@example.org", "b@example.org"), "c@example.org", "127.0.0.1", port, **parts)
+def mail(port: int, **more: Any) -> EmailSettings:
+    """The settings of a mail server here."""
+    people: dict[str, Any] = {"to": ("a@example.org", "b@example.org"), "sender": "c@example.org"}
+    return EmailSettings.model_construct(**people, host="127.0.0.1", port=port, **more)
 
 
 @contextmanager
@@ -128,8 +129,8 @@ def test_a_mail_has_the_words_and_no_header_of_theirs() -> None:
     """To everybody; the same alert is the same message."""
     got: list[str] = []
     with mailing(got) as port:
-        mail(port).send(ALERT)
-        mail(port).send(ALERT)
+        send_mail(mail(port), ALERT)
+        send_mail(mail(port), ALERT)
     one, other = (message_from_string(text) for text in got if text.startswith("Subject"))
     assert one["Subject"] == "[office] people/1/r1 is blocked"
     assert (one["To"], one["From"], one["Bcc"]) == ("a@example.org, b@example.org", "c@example.org", None)
@@ -157,7 +158,7 @@ def test_a_mail_that_is_refused_is_told_without_addresses(refused: str, words: s
         return f"550 no {SECRET} a@example.org" if is_it else "250 OK"
 
     with mailing(got, answer) as port, pytest.raises(NotSent) as failed:
-        mail(port).send(ALERT)
+        send_mail(mail(port), ALERT)
     assert words.rstrip(".").split(" (")[0].split(" cannot")[0] in str(failed.value)
     assert SECRET not in str(failed.value)
     assert "example.org" not in str(failed.value)
@@ -167,7 +168,7 @@ def test_a_password_is_not_sent_to_a_server_that_has_no_tls() -> None:
     """STARTTLS is asked for first, and without it nothing goes on."""
     got: list[str] = []
     with mailing(got) as port, pytest.raises(NotSent):
-        mail(port, starttls=True, user="ana", password=SECRET).send(ALERT)
+        send_mail(mail(port, starttls=True, user="ana", password=SECRET), ALERT)
     assert SECRET not in "".join(got)
     assert not [line for line in got if line.upper().startswith("AUTH")]
 
@@ -229,15 +230,15 @@ def test_a_password_goes_by_tls_to_a_server_that_is_who_it_says(certificate: Pat
     """With a certificate that this machine trusts the mail arrives; without nothing but the wish for TLS was said."""
     got: list[str] = []
     with mailing_by_tls(got, certificate) as port:
-        channel = mail(port, starttls=True, user="ana", password=SECRET)
+        settings = mail(port, starttls=True, user="ana", password=SECRET)
         with pytest.raises(NotSent, match="SSLCertVerificationError"):
-            channel.send(ALERT)
+            send_mail(settings, ALERT)
         assert [line.split()[0].upper() for line in got] == ["EHLO", "STARTTLS"]
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-        channel.send(ALERT)
+        send_mail(settings, ALERT)
         assert any(text.startswith("Subject: [office]") for text in got)
         with pytest.raises(NotSent, match="the mail server refused \\(535\\)"):
-            mail(port, starttls=True, user="ana", password="another").send(ALERT)  # noqa: S106
+            send_mail(mail(port, starttls=True, user="ana", password="another"), ALERT)  # noqa: S106
 
 
 def test_no_log_has_the_address(caplog: pytest.LogCaptureFixture) -> None:
@@ -245,9 +246,9 @@ def test_no_log_has_the_address(caplog: pytest.LogCaptureFixture) -> None:
     got: list[Any] = []
     caplog.set_level(logging.DEBUG)
     with hooked(204, got) as port:
-        Webhook(f"http://ana:{SECRET}@127.0.0.1:{port}/{SECRET}").send(ALERT)
+        post(f"http://ana:{SECRET}@127.0.0.1:{port}/{SECRET}", ALERT)
     with pytest.raises(NotSent):
-        Webhook(f"http://127.0.0.1:1/{SECRET}").send(ALERT)
+        post(f"http://127.0.0.1:1/{SECRET}", ALERT)
     logging.getLogger("httpx.control").info(SECRET)
     assert [record.name for record in caplog.records if SECRET in record.getMessage()] == ["httpx.control"]
     assert len(got) == 1

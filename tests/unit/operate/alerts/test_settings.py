@@ -94,7 +94,7 @@ def test_nothing_secret_is_shown(tmp_path: Path) -> None:
         f"alerts:\n  - {{on: [late], webhook: 'https://a.org/{SECRET}'}}\n  - {{on: [late], webhook: '${{HOOK}}/x'}}\n",
         HOOK=f"https://b.org/{SECRET}",
     )
-    assert [rule.channel.words for rule in read_alerts(site)] == ["webhook https://a.org", "webhook ${HOOK}"]
+    assert [rule.channel.title for rule in read_alerts(site)] == ["webhook https://a.org", "webhook ${HOOK}"]
     assert all(SECRET not in rule.name for rule in read_alerts(site))
 
 
