@@ -295,7 +295,7 @@ def audit_synthetic(
 
 
 def _measure_structure(compared: Compared, before: Counting, after: Counting, streams: Streams) -> dict[str, Any]:
-    """How far the tables of one, two and three columns are from the original ones, beside those of records drawn anew."""
+    """How far the tables of one, two and three columns are from the original ones, next to those of records drawn again."""
     columns = pick_synthetic(compared.policy.columns)
     nominal = [name for name in before.encoders if isinstance(columns[name], ListedColumn)]
     random = make_random(take_secret(streams("tables of columns")))

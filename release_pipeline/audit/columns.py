@@ -105,7 +105,7 @@ def place_atoms(grid: Grid, atoms: Sequence[int]) -> Numbers:
 # and links between columns.
 #
 # No more than two columns of either table lie in memory at once, where they are large: links
-# between columns read them anew.
+# between columns read them again.
 
 
 HELD = 32 << 20  # bytes of columns that are held together

@@ -1,4 +1,4 @@
-"""A released table beside the records that it was made of, column by column: what an audit measures."""
+"""A released table next to the records that it was made of, column by column: what an audit measures."""
 
 from __future__ import annotations
 

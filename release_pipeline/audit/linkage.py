@@ -82,7 +82,7 @@ def note_linkage(rungs: Sequence[Rung]) -> dict[str, Any]:
 
 def list_pairs(names: Sequence[str]) -> list[tuple[str, str]]:
     """The pairs of columns that are tried: all, or of more than `MOST_PAIRS` those that are next to each other in the policy's
-    order, which begins anew at its end, then those with one column between them, and so on: each column equally often.
+    order, which begins again at its end, then those with one column between them, and so on: each column equally often.
 
     >>> list_pairs(["a", "b", "c"])
     [('a', 'b'), ('a', 'c'), ('b', 'c')]

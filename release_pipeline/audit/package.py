@@ -1,4 +1,4 @@
-"""What is about to be published, looked at once more, with nothing but the policy beside it."""
+"""What is about to be published, looked at once more, with nothing but the policy next to it."""
 
 from __future__ import annotations
 

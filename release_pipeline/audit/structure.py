@@ -1,7 +1,7 @@
 """What became of tables of a few columns.
 
-How far synthetic tables of one, two and three columns are from the original ones: total variation distances, beside
-those of as many original records drawn anew with replacement, which is what chance alone would do to the very table.
+How far synthetic tables of one, two and three columns are from the original ones: total variation distances, next to
+those of as many original records drawn again with replacement, which is what chance alone would do to the very table.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Table: TypeAlias = tuple[int, ...]  # its columns
 def measure_structure(
     sizes: Mapping[str, int], before: Counting, after: Counting, nominal: Sequence[str], random: Random
 ) -> dict[str, Any]:
-    """Of every column, every pair, and some sets of three: the mean distance, and that of records drawn anew; of pairs
+    """Of every column, every pair, and some sets of three: the mean distance, and that of records drawn again; of pairs
     also the worst."""
     names = list(sizes)
     groups = [
@@ -58,7 +58,7 @@ def measure_structure(
 
 
 def _average(distances: Mapping[Table, tuple[float, float]], tables: Iterable[Table]) -> tuple[float | None, float | None]:
-    """The mean distance of these tables, and of records drawn anew."""
+    """The mean distance of these tables, and of records drawn again."""
     own = [distances[table] for table in tables]
     if not own:
         return None, None
@@ -67,7 +67,7 @@ def _average(distances: Mapping[Table, tuple[float, float]], tables: Iterable[Ta
 
 
 def _compare(was: IntArray, now: IntArray, random: Random) -> tuple[float, float]:
-    """Half the sum of the differences of the shares of all cells, of synthetic records and of originals drawn anew."""
+    """Half the sum of the differences of the shares of all cells, of synthetic records and of originals drawn again."""
     shares, records = (was / was.sum()).ravel(), int(was.sum())
     anew = random.multinomial(records, shares / shares.sum()) / records
     return float(np.abs(shares - (now / now.sum()).ravel()).sum() / 2), float(np.abs(shares - anew).sum() / 2)

@@ -97,8 +97,8 @@ def _worst(group: dict[str, Any], whole: Mapping[str, float | None]) -> float:
 
 
 # What became of the means of groups: of every column of numbers in every group of every column of
-# categories, over the standard deviation of the numbers, beside those of as many original records
-# drawn anew with replacement.
+# categories, over the standard deviation of the numbers, next to those of as many original records
+# drawn again with replacement.
 
 WORST = 5  # groups that are named
 Codes = npt.NDArray[np.int32]  # the number of each record's group, `MISSING` of one that is in none
@@ -106,15 +106,15 @@ Codes = npt.NDArray[np.int32]  # the number of each record's group, `MISSING` of
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """The groups of a column, and that of each record before, after, and drawn anew."""
+    """The groups of a column, and that of each record before, after, and drawn again."""
 
     names: Sequence[str]
     was: Codes
     now: Codes
-    anew: Codes
+    redrawn: Codes
 
     @classmethod
-    def of(cls, before: pa.ChunkedArray, after: pa.ChunkedArray, anew: npt.NDArray[np.intp]) -> Grouping:
+    def of(cls, before: pa.ChunkedArray, after: pa.ChunkedArray, redrawn: npt.NDArray[np.intp]) -> Grouping:
         """By the texts of originals, ascending; blank cells are in no group."""
         known, was = number_cells(before)
         others, now = number_cells(after)
@@ -125,15 +125,15 @@ class Grouping:
             np.array([*(place.get(text, MISSING) for text in told), MISSING], dtype=np.int32)[numbers]
             for told, numbers in ((texts, was), ([str(text) for text in others.to_pylist()], now))
         )
-        return cls(names, was, now, was[anew])
+        return cls(names, was, now, was[redrawn])
 
 
 def measure_group_means(
     labels: Mapping[str, Grouping],
     numbers: Iterable[tuple[str, tuple[Numbers, Numbers]]],
-    anew: npt.NDArray[np.intp],
+    redrawn: npt.NDArray[np.intp],
 ) -> dict[str, Any] | None:
-    """How far means are off, a mean over all that were compared and weighted by their records, with that of records drawn anew;
+    """How far means are off, a mean over all that were compared and weighted by their records, with that of records drawn again;
     and the worst of all. `numbers`: columns before and after, one after the other. None where nothing can be compared."""
     offs, chances, weights = list[float](), list[float](), list[int]()
     named: list[dict[str, Any]] = []
@@ -143,9 +143,9 @@ def measure_group_means(
         del known
         if not spread > 0:
             continue
-        drawn = before[anew]
+        drawn = before[redrawn]
         for by, group in labels.items():
-            sides = ((group.was, before), (group.now, after), (group.anew, drawn))
+            sides = ((group.was, before), (group.now, after), (group.redrawn, drawn))
             found = [_find_means(*side, len(group.names)) for side in sides]
             for at, label in enumerate(group.names):
                 if min(int(counts[at]) for _, counts in found) < LEAST:

@@ -21,7 +21,7 @@ from release_pipeline.policy.file.sections import Person
 from release_pipeline.policy.plans.loss import LOSSES, Account, format_amount
 from release_pipeline.policy.values.formats import say_unit
 from release_pipeline.rows.checks import round_up
-from release_pipeline.store.exposed import count_in_both, open_everybody, open_exposed
+from release_pipeline.store.exposed import count_in_both, count_people, open_everybody
 from release_pipeline.store.ledger import Charge, list_charges
 from release_pipeline.store.registry import Registry
 from release_pipeline.store.site import Site
@@ -55,9 +55,8 @@ def read_exposure(site: Site, account: Account) -> Exposure:
     with site.open_registry(read_only=True) as registry:
         charges = {str(charge.id): charge for charge in list_charges(registry, account.population)}
     people: Counter[int | None] = Counter()
-    with open_exposed(site.vault, account.population) as exposed:
-        for releases, count in exposed.count_people():
-            people[account.sum_of(charges[release].loss for release in releases if release in charges)] += count
+    for releases, count in count_people(site.vault, account.population):
+        people[account.sum_of(charges[release].loss for release in releases if release in charges)] += count
     return Exposure(people)
 
 

@@ -357,7 +357,7 @@ def _take_vote(event: Event, mine: dict[str, Any], *, counts: bool) -> None:
 def _begin_draft(
     release: ReleaseId, drafts: dict[ReleaseId, dict[str, Any]], found: Mapping[ReleaseId, ReleaseStatus]
 ) -> dict[str, Any]:
-    """The fields of a release to be changed: a frozen status a thousand times anew takes seconds."""
+    """The fields of a release to be changed: a frozen status a thousand times again takes seconds."""
     if release not in drafts:
         status = found.get(release, ReleaseStatus(release))
         drafts[release] = {part.name: getattr(status, part.name) for part in dataclasses.fields(status)}

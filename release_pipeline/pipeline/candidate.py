@@ -137,7 +137,7 @@ def collect_public_facts(context: StageContext, *, records: int, rows_out: int, 
     return facts.to_json()
 
 
-BESIDE = (COUNTS, CELLS, PAIRS, BLOCKS, TABLES)  # tables of the vault that are published beside the data
+BESIDE = (COUNTS, CELLS, PAIRS, BLOCKS, TABLES)  # tables of the vault that are published next to the data
 _NO_PICTURES: Mapping[str, str] = {}
 
 
@@ -195,7 +195,7 @@ def _put_in_place(partial: Path, folder: Path) -> None:
 
 
 def render_beside(policy: Policy, workspace: ReleaseWorkspace, tables: Collection[str]) -> dict[str, str]:
-    """The files that are published beside the data, of those of `BESIDE` that were measured."""
+    """The files that are published next to the data, of those of `BESIDE` that were measured."""
     files: dict[str, str] = {}
     if COUNTS in tables:
         files[COUNTS_FILE] = render_counts(workspace.read(COUNTS).to_pylist(), policy.noise_columns)
@@ -242,7 +242,7 @@ def collect_evidence(
     }
 
 
-# What the reviewers' page says beside the release itself: the budget of its population.
+# What the reviewers' page says next to the release itself: the budget of its population.
 
 
 def collect_context(site: Site, policy: Policy, release: ReleaseId) -> dict[str, Any]:

@@ -88,7 +88,7 @@ def check_tables(context: StageContext, workspace: ReleaseWorkspace, checkpoint:
 
 
 def check_records(context: StageContext, workspace: ReleaseWorkspace, clusters: Microaggregated, *, are_read: bool) -> None:
-    """Refuse when the records were validated anew since the clusters were made of them; where they are read, also when those
+    """Refuse when the records were validated again since the clusters were made of them; where they are read, also when those
     in the vault are others."""
     validated = read_checkpoint(context, workspace, Validated)
     if are_read:
@@ -143,7 +143,7 @@ def _seal(context: StageContext, stage: str, checkpoint: Mapping[str, Any]) -> s
 
 
 def keep_people(context: StageContext, workspace: ReleaseWorkspace) -> None:
-    """Keep who is in the release beside the rooms, under the seal of what was kept so before (`check_vaults` missed none)."""
+    """Keep who is in the release next to the rooms, under the seal of what was kept so before (`check_vaults` missed none)."""
     kept = read_people_sums(context.site, context.policy.population, workspace.people_note())
     people, key = isinstance(context.policy.person, Person), people_sums_key(context.site)
     sums = workspace.expose(str(context.id), people=people, key=key, kept=kept)

@@ -42,7 +42,7 @@ from release_pipeline.store.files import PLAIN, Probe, is_whole
 from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.site import Site
-from release_pipeline.store.source import SourceDoor
+from release_pipeline.store.source import SourceReader
 from release_pipeline.store.vault import ReleaseWorkspace, open_workspace
 from release_pipeline.trust.approvals import check_may_run
 
@@ -240,7 +240,7 @@ class StageContext:
         """A keyed hash of these parts under this release and policy: the version of what a stage made."""
         return self.site.keyed_hash(json.dumps([self.policy_hash, str(self.id), *parts]).encode())
 
-    def open_source(self) -> SourceDoor:
+    def open_source(self) -> SourceReader:
         """The source of the policy, opened."""
         return open_source(self.site, self.policy)
 

@@ -37,8 +37,8 @@ CLUSTERED: dict[Family, tuple[int, int, int]] = {
     "vectors": (55, 22, 175),
     "mdav": (55, 22, 175),
 }
-SUMS = 28  # of a cluster for each masked column, beside its name, in the table of exact sums
-NAMED = 8  # of a cluster for each masked column, beside its name, when what is stored of exact sums is hashed
+SUMS = 28  # of a cluster for each masked column, next to its name, in the table of exact sums
+NAMED = 8  # of a cluster for each masked column, next to its name, when what is stored of exact sums is hashed
 UNITED = 64  # and where those of random parts are put together, of which all are held
 RECORDS = 104  # where every record is a cluster of its own: there are arrays of clusters, too
 PARTS = 32  # and for each column where random parts of the records are masked by themselves

@@ -82,7 +82,7 @@ def read_refusal(site: Site, release: ReleaseId) -> dict[str, Any]:
 
 
 def show_refusal(context: StageContext, page: str) -> str:
-    """The page that shows why, beside the figures, in the vault; gives in words where it is."""
+    """The page that shows why, next to the figures, in the vault; gives in words where it is."""
     file = _refusal_file(context.site, context.id).with_suffix(".html")
     make_private_folder(file.parent)
     write_text(file, page)

@@ -33,12 +33,12 @@ from release_pipeline.policy import Policy
 from release_pipeline.rows.checks import Facts, match_header
 from release_pipeline.rows.columns import PART, ColumnTable, CutTable, Parts, find_encoders, select_cells
 from release_pipeline.rows.counted import CountedInPlace, CountedRecords, Counting, DeliveredCells
-from release_pipeline.store.in_place import COUNTED, TIMES, Batches, RecordsInPlace, open_table
+from release_pipeline.store.in_place import COUNTED, TIMES, RecordsInPlace, open_table
 from release_pipeline.store.people import PersonKeys
 from release_pipeline.store.raw import Columns, RawTable, ReleaseFilter
 from release_pipeline.store.site import Site
-from release_pipeline.store.source import SourceDoor
-from release_pipeline.store.vault import Engine, ReleaseWorkspace
+from release_pipeline.store.source import SourceReader
+from release_pipeline.store.vault import ReleaseWorkspace
 
 CELLS_OF = "cells_"  # what the names of tables of cells begin with
 
@@ -52,7 +52,7 @@ class Kept:
     snapshot: str = ""
 
 
-def choose_columns(policy: Policy, source: SourceDoor, release: str) -> tuple[Columns, ReleaseFilter | None]:
+def choose_columns(policy: Policy, source: SourceReader, release: str) -> tuple[Columns, ReleaseFilter | None]:
     """What is read of a source: the columns that the policy needs, and what tells the records of the release from others."""
     names, _ = match_header(source.header, policy)
     needed = {name: names[name] for name in needed_columns(policy) if name in names}
@@ -63,7 +63,7 @@ def find_place(
     site: Site,
     policy: Policy,
     workspace: ReleaseWorkspace,
-    source: SourceDoor,
+    source: SourceReader,
     columns: Columns,
     release: ReleaseFilter | None,
 ) -> RecordsInPlace | None:
@@ -72,7 +72,7 @@ def find_place(
     if not policy.is_only_counted:
         return None
     counted = tuple(name for name in columns if name != policy.person_column)
-    place = workspace.open_in_place(source, columns, release, Engine(site.engine, find_workers(site), counted))
+    place = workspace.open_in_place(source, columns, release, engine=site.engine, workers=find_workers(site), counted=counted)
     return place if place is not None and all(COUNTED.fullmatch(place.kinds[name]) for name in counted) else None
 
 
@@ -80,7 +80,7 @@ def keep_records(
     site: Site,
     policy: Policy,
     workspace: ReleaseWorkspace,
-    source: SourceDoor,
+    source: SourceReader,
     columns: Columns,
     release: ReleaseFilter | None,
 ) -> Kept:
@@ -108,7 +108,7 @@ def read_numbers(
     policy: Policy, workspace: ReleaseWorkspace, ingested: Ingested, name: str
 ) -> tuple[npt.NDArray[np.float64], IntArray | None]:
     """The numbers of a column as they came, and how many records have each where that may be more than one. In the records a
-    column is as it came, but where codes stand beside the values."""
+    column is as it came, but where codes stand next to the values."""
     if ingested.snapshot:
         table = _name_table(policy, name)
         numbers, is_value = read_values(policy, name, workspace.cells(ingested.source, table))
@@ -161,11 +161,11 @@ def _keep_cells(policy: Policy, workspace: ReleaseWorkspace, place: RecordsInPla
     snapshot, tables, records = place.snapshot(), list[str](), set[int]()
     for name in place.kinds:
         if name == policy.person_column:
-            workspace.write("raw", Batches(place.read_column(name)))
+            workspace.write("raw", place.read_column(name))
             tables.append("raw")
             records.add(workspace.count_rows("raw"))
         else:
-            workspace.write(table := _name_table(policy, name), Batches(place.count_cells(name)))
+            workspace.write(table := _name_table(policy, name), place.count_cells(name))
             records.add(int(np.sum(workspace.read(table, [TIMES]).column(0).to_numpy())))
             tables.append(table)
     if len(records) > 1 or place.snapshot() != snapshot:

@@ -22,7 +22,7 @@ from release_pipeline.policy.values.periods import PATTERN, ListReading, NumberR
 from release_pipeline.rows.checks import Check, Facts, refusals
 from release_pipeline.rows.columns import PART, Parts
 from release_pipeline.store.raw import RawTable, ReleaseFilter, count_unread
-from release_pipeline.store.source import SourceDoor, open_raw
+from release_pipeline.store.source import SourceReader, open_raw
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
 NO_RELEASES = {"missing": 0, "undeclared": 0}
@@ -47,7 +47,7 @@ def release_filter(policy: Policy, names: Mapping[str, str], release: str | None
     return (names[column], release) if column is not None and release is not None else None
 
 
-def count_releases(policy: Policy, source: SourceDoor, names: Mapping[str, str]) -> dict[str, int] | None:
+def count_releases(policy: Policy, source: SourceReader, names: Mapping[str, str]) -> dict[str, int] | None:
     """How many records of the source have no release, or one that is not declared; None where releases are not told apart."""
     column = policy.source.release_column
     if column is None:

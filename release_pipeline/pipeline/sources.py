@@ -29,7 +29,7 @@ from release_pipeline.store.ledger import RESERVED
 from release_pipeline.store.registry import Event
 from release_pipeline.store.settings import FILE, Say, Settings, wrong
 from release_pipeline.store.site import Site
-from release_pipeline.store.source import SourceDoor, find_source, list_parquet
+from release_pipeline.store.source import SourceReader, find_source, list_parquet
 
 if TYPE_CHECKING:
     from release_pipeline.store.spark import SparkAddress
@@ -234,13 +234,13 @@ class HeaderLook:
     unread: str = ""
 
 
-def open_source(site: Site, policy: Policy) -> SourceDoor:
+def open_source(site: Site, policy: Policy) -> SourceReader:
     """The source of a policy, as its site reads it."""
     spark = None if policy.source.spark is None else find_spark(site)
     return find_source(policy.source, folder=site.home, values=site.environment, expected=policy.declared, spark=spark)
 
 
-def version_of(site: Site, source: SourceDoor) -> str:
+def version_of(site: Site, source: SourceReader) -> str:
     """A keyed hash that changes when what is delivered does; empty where only reading it tells."""
     return site.keyed_hash(f"source {source.name} {stamp}".encode()) if (stamp := source.stamp) else ""
 

@@ -143,7 +143,7 @@ def _is_untold(known: Delivery, state: str) -> bool:
     return state not in known.recalled and (state == RETRACTED or (state == SUPERSEDED and bool(known.delivered)))
 
 
-# What a published package is, and may have become: its signature, and the tombstones beside it.
+# What a published package is, and may have become: its signature, and the tombstones next to it.
 
 
 SIGNATURE = "SHA256SUMS.sig"
@@ -151,7 +151,7 @@ TOMBSTONES = {RETRACTED: "RETRACTED", SUPERSEDED: "SUPERSEDED"}  # a state, and 
 
 
 def package_is_whole(folder: Path, status: ReleaseStatus) -> bool:
-    """Whether a package is what was published, signature and all, beside the tombstones, and without the data if it was
+    """Whether a package is what was published, signature and all, next to the tombstones, and without the data if it was
     retracted."""
     signature = folder / SIGNATURE
     if not signature.is_file() or signature.read_bytes() != write_statement(status.package_signed).encode():
@@ -295,7 +295,7 @@ def _deliver(work: _Work) -> tuple[str, Delivery]:
 
 
 def _send(target: Target, work: _Work, names: Sequence[str]) -> None:
-    """Every file of the package is there after this, as it is here, and none beside them."""
+    """Every file of the package is there after this, as it is here, and none next to them."""
     there = target.find()
     if others := set(there) - set(names) - set(tombstone_files()):
         raise TargetFailed(

@@ -185,7 +185,7 @@ def _describe_claim(package: PackageView) -> str:
 
 
 def _tell_about(about: About, package: PackageView) -> dict[str, Any]:
-    """What the data are, in the terms of the standard, and beside them what it has no term for."""
+    """What the data are, in the terms of the standard, and next to them what it has no term for."""
     licence, publisher = about.licence, about.publisher
     contributors: list[dict[str, Any]] = [
         {"title": one.name, "roles": [one.role], **({"organization": one.organisation} if one.organisation else {})}
@@ -237,7 +237,7 @@ def _make_resource(file: str, form: str, digest: str, size: int, schema: dict[st
 
 
 def _make_list(file: str, digest: str, size: int, description: str) -> dict[str, Any]:
-    """The resource of a list beside the data, as CSV."""
+    """The resource of a list next to the data, as CSV."""
     return {
         "name": file.removesuffix(".csv"),
         "path": file,

@@ -2,7 +2,7 @@
 
 Boundaries: the intent is an event, with the moment and the head of the chain that the package will name; the package is built
 inside the vault; after one more look it is noted as published, with its hash and signature; it takes its place. Stopped before it
-was noted, nothing is public, and a rerun begins anew; stopped after that, a rerun puts what was built into its place.
+was noted, nothing is public, and a rerun begins again; stopped after that, a rerun puts what was built into its place.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def _check_publishable(
 def _find_obstacles(
     site: Site, registry: Registry, trust: Trust, status: ReleaseStatus, now: datetime, judged: str = ""
 ) -> Iterator[str]:
-    """Everything is looked at anew: hashes, data unless those of this hash were `judged`, gates, approvals, cap, embargo and
+    """Everything is looked at again: hashes, data unless those of this hash were `judged`, gates, approvals, cap, embargo and
     clock."""
     caps = read_caps(site)
     release, candidate, policy = status.id, site.candidate(str(status.id)), policy_of(registry, status.policy_hash)

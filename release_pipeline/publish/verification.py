@@ -337,7 +337,7 @@ def _find_faults(folder: Path, status: ReleaseStatus, officers: Collection[str])
 
 
 def _verify_head(name: str, folder: Path, events: Sequence[Event]) -> Iterator[Finding]:
-    """Whether the event that a package names is in the chain: else that was written anew after the package was made."""
+    """Whether the event that a package names is in the chain: else that was written again after the package was made."""
     head = json.loads((folder / CARD).read_text(encoding="utf-8"))["registry_head"]
     if [event.hash for event in events[head["event"] - 1 : head["event"]]] != [head["hash"]]:
         words = f"event {head['event']} is not the one that the package names: the chain was written anew"

@@ -1,14 +1,13 @@
-"""SHA-256 of cells: the same digest for the same cells, wherever they lie."""
+"""Records that are counted in their source, without a copy; and SHA-256 of cells, the same wherever these are."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import duckdb
 import numpy as np
@@ -17,6 +16,7 @@ import pyarrow as pa
 
 from release_pipeline.mechanisms.noise.unclaimed import make_random
 from release_pipeline.policy.values.scalars import OURS
+from release_pipeline.rows.counted import CountPart
 from release_pipeline.store.database import Identifier, open_memory, read_batches, source_errors, statement
 from release_pipeline.store.raw import Columns, RawTable, ReleaseFilter, choose_columns
 
@@ -82,11 +82,10 @@ def view_bytes(numbers: npt.NDArray[Any]) -> Any:
     return np.ascontiguousarray(numbers).view(np.uint8).data
 
 
-# Records that are counted where their source has them: no copy of them is made. What pins them is
-# noted when they are first counted, and compared before anything else is read of them.
+# Records that are counted in their source. What pins them is noted when they are first counted, and
+# compared before anything else is read of them.
 
 
-CountPart: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 TIMES = f"{OURS}_times"  # how many records have a cell
 COUNTED = re.compile(r"U?(TINY|SMALL)INT|U?INTEGER|BIGINT|FLOAT|DOUBLE|VARCHAR")  # the types whose cells are counted in place
 _BATCH = 1 << 17  # records that are read together
@@ -119,17 +118,6 @@ class RecordsInPlace(Protocol):
     def sample(self, columns: Sequence[str], count: int, key: bytes) -> pa.Table:
         """So many records as they are delivered, or all where there are no more: drawn by the key, each as likely."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Batches:
-    """A table that comes batch by batch, one at least."""
-
-    batches: Iterable[pa.RecordBatch]
-
-    def iterate(self) -> Iterator[pa.Table]:
-        """A part for each batch."""
-        return (pa.Table.from_batches([batch]) for batch in self.batches)
 
 
 def give_one(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -25,11 +25,11 @@ class Rooms(BesideRooms):
         self.tables = {(room, name) for room, name in connection.execute(statement("schema/list_tables")).fetchall()}
 
     def has(self, table: str) -> bool:
-        """Whether the vault has this table beside its rooms."""
+        """Whether the vault has this table next to its rooms."""
         return ("main", table) in self.tables
 
     def sum_people(self, key: bytes) -> Sums | None:
-        """Over all that is kept of people beside the rooms; none where one of the tables is missing."""
+        """Over all that is kept of people next to the rooms; none where one of the tables is missing."""
         return Sums.of(self._connection, key) if all(map(self.has, ("exposed", "identities", "charged"))) else None
 
     def enter(self, room: str) -> ReleaseWorkspace | None:
@@ -60,7 +60,7 @@ def prune_workspaces(file: Path, choose: Callable[[Sequence[str]], Sequence[str]
     what was in them is in no file of the vault then. Gives their names; `choose` is asked under the lock of the file.
 
     The work is done in copies, and the file replaced while its lock is held: stopped anywhere, the old or the new one is there,
-    whole, and the next call begins anew.
+    whole, and the next call begins again.
     """
     first, second = (file.with_name(f".{file.name}.{step}") for step in ("without", "pruned"))
     with ROOMS, open_database(file) as locked:

@@ -27,9 +27,10 @@ import pyarrow.parquet as pq
 import release_pipeline
 from release_pipeline.errors import ReleasePipelineError, SourceError, StoreError
 from release_pipeline.mechanisms.noise.unclaimed import make_random
+from release_pipeline.rows.counted import CountPart
 from release_pipeline.store import spark_tasks as tasks
 from release_pipeline.store.database import open_memory, read_batches, source_errors, statement
-from release_pipeline.store.in_place import COUNTED, TIMES, CountPart, give_one
+from release_pipeline.store.in_place import COUNTED, TIMES, give_one
 from release_pipeline.store.raw import Columns, OfServer, ReleaseFilter, create_raw, list_columns
 from release_pipeline.store.spark_tasks import Piece, Selection, Work
 
@@ -179,12 +180,12 @@ class _OnSpark:
         reads all its records."""
         columns_there = tuple((self._columns[name], name, self.schema.field(name).type) for name in columns)
         selection, done = Selection(columns_there, self._release), dict[int, int]()
-        for place, entries, counts in self._spark.run(lambda session: self._start(session, selection, work), self._name):
-            if place == tasks.FAILED:
+        for column, entries, counts in self._spark.run(lambda session: self._start(session, selection, work), self._name):
+            if column == tasks.FAILED:
                 what, remedy = _CODES[entries.decode()]
                 raise SourceError(what, where=self._name, remedy=remedy)
-            if place != tasks.DONE:
-                yield place, entries, counts
+            if column != tasks.DONE:
+                yield column, entries, counts
             elif int(entries) in done:
                 raise StoreError("the Spark server had a task done twice.", where=self._spark.where, remedy=_ASK)
             else:
@@ -314,11 +315,11 @@ class SparkTable(_OnSpark):
         wanted, share = min(count, total), count + 8 * count**0.5 + 16
         while True:
             limit = min(int(share / max(total, 1) * _MOST), _MOST)
-            found = list(self._run(columns, partial(tasks.draw_part, drawn, limit)))
-            numbers = np.concatenate([np.empty(0, np.uint64), *(np.frombuffer(own, np.uint64) for _, _, own in found)])
+            rows = list(self._run(columns, partial(tasks.draw_part, drawn, limit)))
+            numbers = np.concatenate([np.empty(0, np.uint64), *(np.frombuffer(own, np.uint64) for _, _, own in rows)])
             if len(numbers) >= wanted:
                 smallest = np.argsort(numbers, kind="stable")[:wanted]
-                return self._table(columns, [blob for _, blob, _ in found]).take(pa.array(smallest))
+                return self._table(columns, [blob for _, blob, _ in rows]).take(pa.array(smallest))
             if limit == _MOST:
                 raise SourceError(_CODES["changed"][0], where=self._name, remedy=_CODES["changed"][1])
             share *= 2
@@ -342,7 +343,7 @@ class SparkSource(OfServer):
         return f"Spark table {self.table}"
 
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
-        """See `SourceDoor`. Records come in whatever order Spark has them: they are sorted."""
+        """See `SourceReader`. Records come in whatever order Spark has them: they are sorted."""
         names = list_columns(columns, release)
         records = SparkTable(self.spark, self.table, dict(zip(names, names, strict=True)), None)
         with source_errors(self.name):

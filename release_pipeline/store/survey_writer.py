@@ -93,7 +93,7 @@ def try_survey(columns: Sequence[FileColumn], form: SurveyFormat) -> None:
 
 
 def read_survey(path: Path, columns: Sequence[FileColumn], form: SurveyFormat) -> pa.Table:
-    """What `write_survey` has written, as the table that it was: numbers without a value, and why in a column beside them.
+    """What `write_survey` has written, as the table that it was: numbers without a value, and why in a column next to them.
     Refused where the file says other things of its columns than were written."""
     reader = need_survey_formats()
     read = reader.read_dta if form == "dta" else reader.read_sav
@@ -103,11 +103,11 @@ def read_survey(path: Path, columns: Sequence[FileColumn], form: SurveyFormat) -
         raise _changed(path, "it cannot be read") from None
     if list(cells) != [column.name for column in columns]:
         raise _changed(path, "it has other columns")
-    found: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
     for column in columns:
         _check_described(path, column, known, form)
-        found |= _read_column(cells[column.name], column, form)
-    return pa.table(found)
+        arrays |= _read_column(cells[column.name], column, form)
+    return pa.table(arrays)
 
 
 def _changed(path: Path, why: str) -> SourceError:

@@ -22,7 +22,6 @@ from release_pipeline.pipeline.opening import open_release
 from release_pipeline.pipeline.release import STAGES, run_release
 from release_pipeline.store.files import Probe
 from release_pipeline.store.in_place import RelationInPlace
-from release_pipeline.store.vault import Engine
 from tests.integration.sites import TinySite
 from tests.integration.test_whole_table import COLUMNS, PARTS, SECRET, make_people, site_of
 from tests.leaks import find_canaries
@@ -181,7 +180,8 @@ def test_a_cursor_of_a_reader_does_not_keep_the_vault(tmp_path: Path) -> None:
 
 def _fail_while_reading(flow: StageContext) -> None:
     with flow.open_workspace() as workspace:
-        place = workspace.open_in_place(flow.open_source(), {"income": "income"}, None, Engine("auto", None, ("income",)))
+        columns = {"income": "income"}
+        place = workspace.open_in_place(flow.open_source(), columns, None, engine="auto", workers=None, counted=["income"])
         assert place is not None
         next(iter(place.read_column("income")))
         raise RuntimeError("a test")

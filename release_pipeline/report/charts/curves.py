@@ -21,7 +21,7 @@ _DASH = 4  # half of what stands for a line of one point
 
 
 def draw_curves(column: NoiseColumnView) -> Picture:
-    """Both as straight lines between their points, original solid and released dashed, each named beside its line where the two
+    """Both as straight lines between their points, original solid and released dashed, each named next to its line where the two
     are furthest apart and there is room for the names. The released line rises from nothing at its smallest value."""
     original, released = (_keep_finite(curve) for curve in (column.original_curve, column.released_curve))
     axis = replace(make_axis((value for value, _ in (*original, *released)), LEFT, RIGHT), clock=column.clock)

@@ -15,7 +15,7 @@ from release_pipeline.sentences import REVIEWERS
 
 
 def describe_attacks(view: InternalView) -> Section:
-    """Attacks beside what they achieve without the victim's data, and record linkage."""
+    """Attacks next to what they achieve without the victim's data, and record linkage."""
     anchor, title = "attacks", REVIEWERS("attacks.title")
     if not view.criteria and not view.linkage_ladder and view.nearest is None:
         return Section(anchor, title, absent=REVIEWERS("section.not_measured"))
@@ -120,7 +120,7 @@ def _judge_difference(beyond: Difference) -> str:
 
 
 def _list_nearest(near: NearView) -> Table:
-    """People that rows were made of beside strangers."""
+    """People that rows were made of next to strangers."""
     alike = REVIEWERS("attacks.a_row_alike")
     of_row = (alike, format_interval(near.equal), format_interval(near.strangers_equal), "-", _format_difference(near.beyond))
     rows = (
@@ -137,7 +137,7 @@ def _list_nearest(near: NearView) -> Table:
 
 
 def _judge_criteria(view: InternalView) -> list[Sentence]:
-    """Each criterion by the attack that gains most, beside what the policy lets it gain."""
+    """Each criterion by the attack that gains most, next to what the policy lets it gain."""
     said: list[Sentence] = []
     for criterion in CRITERIA:
         said += _judge_criterion(criterion, [attack for attack in view.criteria if attack.criterion == criterion], view)

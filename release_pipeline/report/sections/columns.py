@@ -1,4 +1,4 @@
-"""The section on errors: those that came beside those that were expected."""
+"""The section on errors: those that came next to those that were expected."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SAME = 0.01  # by how much of itself an error may miss what was expected and st
 
 
 def describe_errors(view: InternalView) -> Section:
-    """Errors that came beside those that were expected."""
+    """Errors that came next to those that were expected."""
     anchor, title = "errors", REVIEWERS("errors.title")
     if not view.columns:
         return Section(anchor, title, absent=REVIEWERS("section.not_measured"))

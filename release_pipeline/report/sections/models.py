@@ -72,7 +72,7 @@ def _judge_prediction(prediction: PredictionView, model: Learned) -> Sentence:
 
 
 def describe_structure(view: InternalView) -> Section:
-    """Tables of columns beside those of records drawn anew, and the distance to the closest row."""
+    """Tables of columns next to those of records drawn again, and the distance to the closest row."""
     anchor, title = "structure", REVIEWERS("structure.title")
     structure = view.structure
     if structure is None:
