@@ -65,13 +65,13 @@ def audit_table(
     """Every figure of a released table, as evidence keeps it. `groups`: those of the table, which gates are judged on too;
     `streams` gives the random choices of each part by its name. `attack` and `predictor`: what attacks and models tell, where
     these are not on the released table itself."""
-    released, own, policy = compared.released, compared.own, compared.policy
+    released, originals, policy = compared.released, compared.own, compared.policy
     figures: dict[str, Any] = {}
     progress("linking records")
     attacked = draw_attacked(compared, streams)
     figures |= note_linkage(measure_ladder(attacked, streams("linkage")))
-    if len(attacked.own) < len(own):
-        figures["attacked_sample"] = {"tried": len(attacked.own), "among": len(own)}
+    if len(attacked.own) < len(originals):
+        figures["attacked_sample"] = {"tried": len(attacked.own), "among": len(originals)}
     progress("measuring utility")
     figures |= measure_columns(compared)
     if policy.weight is not None:
@@ -119,10 +119,10 @@ def measure_by_group(compared: Compared, by: str) -> list[dict[str, Any]]:
     """What became of the groups of one column. Of a generalised one the label of a suppressed record is not told, so that the
     original means there are of the released records."""
     is_kept = by in compared.policy.listed_columns
-    names, (after, own, of_all) = number_labels(
+    names, (after, own_labels, of_all) = number_labels(
         [compared.released.column(by), compared.of_released(by), compared.original(by) if is_kept else None]
     )
-    own, of_all = (after if compared.is_nobodys else own), (of_all if is_kept else own)
+    own_labels, of_all = (after if compared.is_nobodys else own_labels), (of_all if is_kept else own_labels)
 
     def compare(name: str, column: NoiseColumn) -> GroupedColumn:
         everybody: Numbers = without_reasons(column, compared.original(name).to_numpy())
@@ -136,16 +136,16 @@ def measure_by_group(compared: Compared, by: str) -> list[dict[str, Any]]:
 
     return measure_subgroups(
         names,
-        (of_all, after, own),
+        (of_all, after, own_labels),
         ((name, compare(name, column)) for name, column in compared.policy.noise_columns.items()),
     )
 
 
-def _match_in_groups(before: Numbers, was: Labels, after: Numbers, said: Labels) -> Numbers:
+def _match_in_groups(before: Numbers, was: Labels, after: Numbers, now: Labels) -> Numbers:
     """The same within each group, of the records that have a value."""
     matched = np.full(len(after), np.nan)
-    for label in np.unique(said).tolist():
-        there, here = (was == label) & ~np.isnan(before), (said == label) & ~np.isnan(after)
+    for label in np.unique(now).tolist():
+        there, here = (was == label) & ~np.isnan(before), (now == label) & ~np.isnan(after)
         if there.any() and here.any():
             matched[here] = match_ranks(before[there], after[here])
     return matched

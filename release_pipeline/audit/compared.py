@@ -94,17 +94,17 @@ class Compared:
 
     def among(self, rows: Places) -> Compared:
         """The same of some released rows and their own originals, as if there were no others."""
-        own = np.arange(len(rows), dtype=np.intp)
+        positions = np.arange(len(rows), dtype=np.intp)
         originals = self.own[rows] if len(self.own) == self.released.num_rows else self.own[: len(rows)]  # a sample already
         classes = None if self.classes is None else self.classes[originals]
         owners = None
         if self.owners is not None:
             place = np.full(self.originals, -1, dtype=np.intp)
-            place[originals] = own
+            place[originals] = positions
             owners = {name: place[of_rows[rows]] for name, of_rows in self.owners.items()}
         read = self.read_few(originals)
         few_rows = take_rows(self.released, list(self.policy.released_columns), rows)
-        return replace(self, read=read, released=few_rows, own=own, classes=classes, owners=owners)
+        return replace(self, read=read, released=few_rows, own=positions, classes=classes, owners=owners)
 
 
 # Records that stand for others: what becomes of weighted figures, and how many of who is alone in
@@ -122,17 +122,17 @@ def measure_sample(
 ) -> dict[str, Any]:
     """`columns`: of each masked column values and weights, of the original and of the released table, looked at one after the
     other. `quasi`: the released quasi-identifiers, record by record with the `weights` of their originals."""
-    found: dict[str, Any] = {"weight": name, "weighted": {}}
+    figures: dict[str, Any] = {"weight": name, "weighted": {}}
     for column, sides in columns:
-        found["weighted"][column] = {
+        figures["weighted"][column] = {
             side: _describe(*values) for side, values in zip(("original", "released"), sides, strict=True)
         }
     rest = iter(quasi)
     first = next(rest, None)
     if first is not None and len(weights):
         group = group_by(encode_entries([column])[0] for column in chain([first], rest))
-        found["population"] = {"records": len(weights), **asdict(risk_in_population(group, weights))}
-    return found
+        figures["population"] = {"records": len(weights), **asdict(risk_in_population(group, weights))}
+    return figures
 
 
 def _describe(values: Numbers, weights: Numbers) -> dict[str, float | None]:

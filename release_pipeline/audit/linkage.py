@@ -127,19 +127,19 @@ class _Ladder:
         for name in compared.policy.swapped_columns:
             if name not in known:
                 known[name], points[name] = _number_entries(compared, name, tried)
-        place = np.full(rows, -1, dtype=np.int64)
-        place[tried] = np.arange(len(tried))
-        guess, kept = 0.0, list[tuple[IntArray, IntArray]]()
+        position = np.full(rows, -1, dtype=np.int64)
+        position[tried] = np.arange(len(tried))
+        guess, groups = 0.0, list[tuple[IntArray, IntArray]]()
         codes, blank = _read_kept(compared)
         for is_blank, mine in _split_by_blanks(blank):
             there = codes[~is_blank]
             group = group_by(there) if len(there) else np.zeros(compared.originals, dtype=np.int64)
             guess += float(np.sum(1 / np.bincount(group)[group[compared.own[mine]]])) / rows
-            of_tried = place[mine]
-            kept.append((group, of_tried[of_tried >= 0]))
+            of_tried = position[mine]
+            groups.append((group, of_tried[of_tried >= 0]))
         own = np.asarray(compared.own[tried], dtype=np.int64)
         owners = None if compared.owners is None else {name: of[tried] for name, of in compared.owners.items()}
-        return cls(rows, compared.originals, own, tuple(kept), known, points, guess, bool(len(codes)), owners)
+        return cls(rows, compared.originals, own, tuple(groups), known, points, guess, bool(len(codes)), owners)
 
     def climb(self, masked: int, tried: Sequence[tuple[str, ...]], sets: int) -> Rung:
         """The rung of these sets of masked columns, which are so many of each."""
@@ -155,11 +155,11 @@ class _Ladder:
         tried = [names]
         if self.owners is not None:
             tried = [tuple(other for other in names if other != name) for name in names]
-        found = [*(self._link(some) for some in tried), *(rung.linked for rung in below)]
+        best = [*(self._link(some) for some in tried), *(rung.linked for rung in below)]
         if len(names) > 1:
             weights = {name: 1 / self._measure_noise(name) for name in names}
-            found += [self._link(some, weights) for some in tried]
-        linked = max(found, key=lambda share: share.value)
+            best += [self._link(some, weights) for some in tried]
+        linked = max(best, key=lambda share: share.value)
         return Rung(len(names), names, linked, linked.value, self.guess)
 
     def _guess(self) -> Share:

@@ -86,7 +86,7 @@ def read_back(table: AnyTable, policy: Policy) -> ColumnTable:
 
 
 def _read_column_back(table: AnyTable, name: str, column: object) -> Any:
-    found = table.column(name).combine_chunks()
+    cells = table.column(name).combine_chunks()
     timed = column if isinstance(column, NoiseColumn) and column.clock is not None else None
     if isinstance(column, CodedColumn) and column.reasons:
         entries = _entries_of(column)
@@ -94,10 +94,10 @@ def _read_column_back(table: AnyTable, name: str, column: object) -> Any:
         places = _compute.index_in(table.column(reason_column(name)).combine_chunks(), value_set=known)
         texts = isinstance(column, ListedColumn)
         if timed is not None:
-            found = pa.array(_read_numbers(timed, found), from_pandas=True)
+            cells = pa.array(_read_numbers(timed, cells), from_pandas=True)
         back = pa.array(list(entries.values()), pa.string() if texts else pa.float64()).take(places)
-        return _compute.coalesce(found.cast(back.type), back)
-    return found if timed is None else pa.array(_read_numbers(timed, found))
+        return _compute.coalesce(cells.cast(back.type), back)
+    return cells if timed is None else pa.array(_read_numbers(timed, cells))
 
 
 def _entries_of(column: CodedColumn) -> dict[str, Any]:

@@ -34,11 +34,11 @@ def measure_structure(
     also the worst."""
     names = list(sizes)
     groups = [
-        _find_groups(before.tally(place), size, is_nominal=name in nominal) for place, (name, size) in enumerate(sizes.items())
+        _find_groups(before.tally(index), size, is_nominal=name in nominal) for index, (name, size) in enumerate(sizes.items())
     ]
     columns, pairs, triples = (list[Table](combinations(range(len(names)), count)) for count in (1, 2, 3))
     drawn: list[int] = np.sort(random.permutation(len(triples))[:MOST_TRIPLES]).tolist()
-    chosen = [triples[place] for place in drawn]
+    chosen = [triples[index] for index in drawn]
     of_each = [GROUPS] * len(names)
     plan = plan_tables(groups, of_each, [*columns, *pairs, *chosen], cover_pairs(of_each))
     was, now = (plan.split(side.count(plan)) for side in (before, after))
@@ -46,7 +46,7 @@ def measure_structure(
     worst = sorted(pairs, key=lambda pair: -distances[pair][0])[:WORST]
     of_pairs, of_triples = _average(distances, pairs), _average(distances, chosen)
     return {
-        "columns": {names[place]: distances[place,][0] for (place,) in columns},
+        "columns": {names[index]: distances[index,][0] for (index,) in columns},
         "columns_by_chance": _average(distances, columns)[1],
         "pairs": of_pairs[0],
         "pairs_by_chance": of_pairs[1],

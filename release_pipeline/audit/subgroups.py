@@ -54,29 +54,29 @@ def measure_subgroups(
     group; the error is of the people in it: the mean square of what became of their own records, over the variance of the column,
     None where none of them has a value.
     """
-    found: list[dict[str, Any]] = []
+    groups: list[dict[str, Any]] = []
     measured: list[tuple[int, dict[str, Any]]] = []
     counts = [np.bincount(side[side != NO_GROUP], minlength=len(names)).tolist() for side in labels]
-    for number, (label, was, said, true) in enumerate(zip(names, *counts, strict=True)):
+    for number, (label, was, released, true) in enumerate(zip(names, *counts, strict=True)):
         if not was and not true:
             continue
-        group: dict[str, Any] = {"label": label, "records": was, "released": said, "columns": {}}
-        if min(was, said, true) >= LEAST:
+        group: dict[str, Any] = {"label": label, "records": was, "released": released, "columns": {}}
+        if min(was, released, true) >= LEAST:
             measured.append((number, group))
-        found.append(group)
+        groups.append(group)
     whole: dict[str, float | None] = {}
     for name, column in columns:
         squares = _squares(column)
         whole[name] = _mean(squares, np.ones(len(squares), dtype=np.bool_))
         for number, group in measured:
-            was, said, true = (side == number for side in labels)
+            was, released, true = (side == number for side in labels)
             group["columns"][name] = {
                 "original": _mean(column.before, was),
-                "released": _mean(column.after, said),
+                "released": _mean(column.after, released),
                 "error": _mean(squares, true),
             }
         del column, squares
-    return sorted(found, key=lambda group: -_worst(group, whole))
+    return sorted(groups, key=lambda group: -_worst(group, whole))
 
 
 def _mean(values: Numbers, among: Flags) -> float | None:
@@ -146,14 +146,14 @@ def measure_group_means(
         drawn = before[redrawn]
         for by, group in labels.items():
             sides = ((group.was, before), (group.now, after), (group.redrawn, drawn))
-            found = [_find_means(*side, len(group.names)) for side in sides]
+            sides_means = [_find_means(*side, len(group.names)) for side in sides]
             for at, label in enumerate(group.names):
-                if min(int(counts[at]) for _, counts in found) < LEAST:
+                if min(int(counts[at]) for _, counts in sides_means) < LEAST:
                     continue
-                original, released, again = (float(means[at]) for means, _ in found)
+                original, released, again = (float(means[at]) for means, _ in sides_means)
                 offs.append(abs(released - original) / spread)
                 chances.append(abs(again - original) / spread)
-                weights.append(int(found[0][1][at]))
+                weights.append(int(sides_means[0][1][at]))
                 one = {"by": by, "label": label, "column": column, "original": original, "released": released}
                 named.append({**one, "off": offs[-1], "records": weights[-1]})
     if not named:
@@ -267,17 +267,17 @@ def errors_of_groups(
 ) -> dict[str, dict[str, float]]:
     """The mean square of each group's records over the variance of the whole column, by column of groups and label; of those
     where somebody has a value, NaN standing for none."""
-    found: dict[str, dict[str, float]] = {}
+    errors: dict[str, dict[str, float]] = {}
     for place, (by, labels) in zip(groups, names, strict=True):
         use = (place >= 0) & ~np.isnan(squares)
         counts = np.bincount(place[use], minlength=len(labels))
         sums = np.bincount(place[use], squares[use], minlength=len(labels))
-        found[by] = {
+        errors[by] = {
             label: float(total) / count / variance if variance > 0 else 0.0
             for label, total, count in zip(labels, sums.tolist(), counts.tolist(), strict=True)
             if count
         }
-    return found
+    return errors
 
 
 def summarise_groups(errors: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
@@ -288,23 +288,23 @@ def summarise_groups(errors: Mapping[str, Mapping[str, float]]) -> dict[str, Any
 
 def _means(numbers: Numbers, served: Served) -> Numbers:
     """Of every group the mean, and with weights the weighted one too, of the records that have a value."""
-    found: list[Numbers] = []
+    means: list[Numbers] = []
     is_known = ~np.isnan(numbers)
     ways = [np.ones(len(numbers))] + ([] if served.weights is None else [np.nan_to_num(served.weights)])
-    for place in served.groups:
-        use = is_known & (place >= 0)
-        size = int(place.max(initial=-1)) + 1
+    for group in served.groups:
+        use = is_known & (group >= 0)
+        size = int(group.max(initial=-1)) + 1
         for weights in ways:
-            total = np.bincount(place[use], weights[use], size)
-            sums = np.bincount(place[use], weights[use] * numbers[use], size)
-            found.append(np.divide(sums, total, out=np.full(size, np.nan), where=total > 0))
-    return np.concatenate(found) if found else np.empty(0)
+            total = np.bincount(group[use], weights[use], size)
+            sums = np.bincount(group[use], weights[use] * numbers[use], size)
+            means.append(np.divide(sums, total, out=np.full(size, np.nan), where=total > 0))
+    return np.concatenate(means) if means else np.empty(0)
 
 
-def _largest(found: Sequence[Numbers]) -> float | None:
+def _largest(largest: Sequence[Numbers]) -> float | None:
     """The largest mean over releases; None where there is no such figure."""
-    if not found or not found[0].size:
+    if not largest or not largest[0].size:
         return None
-    means = np.mean(np.stack(found), axis=0)
+    means = np.mean(np.stack(largest), axis=0)
     known = means[~np.isnan(means)]
     return float(known.max()) if len(known) else None

@@ -155,7 +155,7 @@ def _warn(site: Site, caps: Caps, policy: Policy, charges: Sequence[Charge], *, 
     own = known.get(policy.population)
     counted = {policy.population, *(() if own is None else own.carries)}
     counted |= {name for name, account in known.items() if policy.population in account.carries}
-    told = set[str]()
+    warned_of = set[str]()
     for name in sorted(known.keys() - counted) if by_vault else ():
         files = [site.vault / f"{population}.duckdb" for population in (policy.population, name)]
         if not all(os.access(file, os.R_OK) for file in files):
@@ -163,16 +163,16 @@ def _warn(site: Site, caps: Caps, policy: Policy, charges: Sequence[Charge], *, 
         try:
             people = count_in_both(*files, wait=_WAIT_SECONDS)
         except StoreError as error:
-            told.add(name)
+            warned_of.add(name)
             yield f"{policy.population} and {name} were not compared: {error.what} `release-pipeline ledger --overlap` does it."
             continue
         if people:
-            told.add(name)
+            warned_of.add(name)
             many = "Some" if site.forbids_looks else f"Up to {round_up(people):,}"
             yield f"{many} people of {policy.population} are in {name} too. {SEPARATELY}"
     for other in site.read_policies()[0]:
-        if other.population not in counted | told and _is_same_source(other, policy):
-            told.add(other.population)
+        if other.population not in counted | warned_of and _is_same_source(other, policy):
+            warned_of.add(other.population)
             spent = _describe_spent(known.get(other.population))
             yield f"{other.policy} reads the same source, and is charged to {other.population}{spent}. {SEPARATELY}"
 

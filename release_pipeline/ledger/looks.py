@@ -204,13 +204,13 @@ def find_looks(events: Iterable[Event], policy: str) -> tuple[Look, ...]:
 
 def group_looks(events: Iterable[Event]) -> dict[str, tuple[Look, ...]]:
     """Every look by the name of its policy, in order; without runs whose release was charged."""
-    found: dict[str, list[Look]] = {}
+    looks_by_policy: dict[str, list[Look]] = {}
     events = tuple(events)
     charged = {(str(event.release), event.content["policy_hash"]) for event in events if event.kind == RESERVED}
     for event in events:
         if event.kind in KINDS and ((look := _read(event)).stopped, look.policy_hash) not in charged:
-            found.setdefault(look.policy, []).append(look)
-    return {policy: tuple(looks) for policy, looks in found.items()}
+            looks_by_policy.setdefault(look.policy, []).append(look)
+    return {policy: tuple(looks) for policy, looks in looks_by_policy.items()}
 
 
 def find_looks_before(events: Sequence[Event], release: ReleaseId, populations: Populations = _NONE) -> tuple[Look, ...]:
@@ -231,13 +231,13 @@ def count_looks_before(
 def find_gap_before(events: Sequence[Event], release: ReleaseId) -> tuple[str, str] | None:
     """Of which backup, and when, the last was put back before a release was charged, where not all is known that happened in
     between: looks may be lost with the registry."""
-    found: tuple[str, str] | None = None
+    gap: tuple[str, str] | None = None
     for event in events:
         if event.kind == RESERVED and event.release == release:
             break
         if event.kind == RESTORING and not event.content["all_known"]:
-            found = event.content["made"], event.noted
-    return found
+            gap = event.content["made"], event.noted
+    return gap
 
 
 def has_origins(events: Iterable[Event]) -> bool:

@@ -194,11 +194,11 @@ def read_state(events: Iterable[Event]) -> SiteState:
     changed = (void ^ before.void) | (gone ^ before.gone)
     if not same or any(number <= known for number in changed):  # other events than those, or some count no more
         before, known = SiteState(), 0
-    found, holds, policies = dict(before.releases), dict(before.holds), dict(before.policies)
+    releases, holds, policies = dict(before.releases), dict(before.holds), dict(before.policies)
     drafts: dict[ReleaseId, dict[str, Any]] = {}
     for event in events[known:]:
         if event.release is not None and event.number not in void:
-            _draft(event, event.release, drafts, found, counts=event.number not in gone)
+            _draft(event, event.release, drafts, releases, counts=event.number not in gone)
         elif event.kind == HELD:
             holds[event.content["policy"]] = Hold(event.content["policy"], event.noted, event.content["by"], event.content["why"])
         elif event.kind == RESUMED:
@@ -206,8 +206,8 @@ def read_state(events: Iterable[Event]) -> SiteState:
         elif event.kind == POLICY:
             policies[event.content["policy"]] = (*policies.get(event.content["policy"], ()), event)
     for release, draft in drafts.items():
-        found[release] = ReleaseStatus(**draft)
-    _read = SiteState(events, void, gone, found, holds, policies)
+        releases[release] = ReleaseStatus(**draft)
+    _read = SiteState(events, void, gone, releases, holds, policies)
     return _read
 
 
@@ -259,12 +259,12 @@ def _draft(
     event: Event,
     release: ReleaseId,
     drafts: dict[ReleaseId, dict[str, Any]],
-    found: Mapping[ReleaseId, ReleaseStatus],
+    releases: Mapping[ReleaseId, ReleaseStatus],
     *,
     counts: bool = True,
 ) -> None:
     """Put into the drafts what an event says."""
-    mine, payload = _begin_draft(release, drafts, found), event.content
+    mine, payload = _begin_draft(release, drafts, releases), event.content
     told_before = mine["told"]
     if event.kind in _STATE:
         moments = {**mine["moments"], BLOCKED if event.kind == LOST else event.kind: event.noted}
@@ -277,7 +277,7 @@ def _draft(
             mine.update(why=payload["why"])
             if release.revision > 1:
                 earlier = ReleaseId(release.policy, release.release, release.revision - 1)
-                _begin_draft(earlier, drafts, found).update(replaced=release)
+                _begin_draft(earlier, drafts, releases).update(replaced=release)
         case "reserved":
             mine.update(charge=read_charge(event), policy_hash=payload["policy_hash"], pruned="")
         case "secret":
@@ -311,16 +311,16 @@ def _draft(
         case _:
             pass
     if mine["told"] is not told_before:
-        _tell_given_up(event, release, drafts, found)
+        _tell_given_up(event, release, drafts, releases)
 
 
 def _tell_given_up(
-    event: Event, release: ReleaseId, drafts: dict[ReleaseId, dict[str, Any]], found: Mapping[ReleaseId, ReleaseStatus]
+    event: Event, release: ReleaseId, drafts: dict[ReleaseId, dict[str, Any]], releases: Mapping[ReleaseId, ReleaseStatus]
 ) -> None:
     """Put into the drafts that the votes on candidates which were given up before this one are told with its own. Not earlier:
     else whoever may make a revision could open votes by making one."""
     for revision in range(release.revision - 1, 0, -1):
-        given_up = _begin_draft(ReleaseId(release.policy, release.release, revision), drafts, found)
+        given_up = _begin_draft(ReleaseId(release.policy, release.release, revision), drafts, releases)
         if given_up["candidate_hash"] is not None:
             given_up.update(told={given_up["candidate_hash"]: event.number, **given_up["told"]})
 
@@ -355,11 +355,11 @@ def _take_vote(event: Event, mine: dict[str, Any], *, counts: bool) -> None:
 
 
 def _begin_draft(
-    release: ReleaseId, drafts: dict[ReleaseId, dict[str, Any]], found: Mapping[ReleaseId, ReleaseStatus]
+    release: ReleaseId, drafts: dict[ReleaseId, dict[str, Any]], releases: Mapping[ReleaseId, ReleaseStatus]
 ) -> dict[str, Any]:
     """The fields of a release to be changed: a frozen status a thousand times again takes seconds."""
     if release not in drafts:
-        status = found.get(release, ReleaseStatus(release))
+        status = releases.get(release, ReleaseStatus(release))
         drafts[release] = {part.name: getattr(status, part.name) for part in dataclasses.fields(status)}
     return drafts[release]
 

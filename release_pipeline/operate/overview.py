@@ -13,10 +13,10 @@ from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.ledger.account import Draw
 from release_pipeline.ledger.looks import LookView, count_looks_before, describe_looks, group_looks, view_looks
 from release_pipeline.ledger.office import believed
-from release_pipeline.ledger.policies import Caps, describe_due, next_releases, policy_of, read_caps
+from release_pipeline.ledger.policies import Caps, describe_due, next_releases, open_population, policy_of, read_caps
 from release_pipeline.ledger.states import ReleaseStatus, find_hold, read_statuses
 from release_pipeline.operate.alerts.look import find_trouble
-from release_pipeline.pipeline.cap import Prospects, describe_prospects, list_prospects, open_account
+from release_pipeline.pipeline.cap import Prospects, describe_prospects, list_prospects
 from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import EpsilonView, Hash, Moment, to_json, view_epsilon
 from release_pipeline.policy.plans.calendar import Upcoming
@@ -285,7 +285,7 @@ def _find_headroom(caps: Caps, policy: Policy, events: tuple[Event, ...]) -> tup
     """The account of the policy's population, and whether it has room for the next release; nothing if nobody can tell."""
     charges = charges_of(events)
     try:
-        account = open_account(caps, policy, charges)
+        account = open_population(caps, policy.population, charges)
     except ReleasePipelineError:  # a population that is not declared: a run says so
         return None, None
     return account, account.admits(next_loss(policy, None))

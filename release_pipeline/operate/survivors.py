@@ -18,10 +18,9 @@ from typing import Any
 
 from release_pipeline.errors import ReleasePipelineError, StoreBusy, WrongUsage
 from release_pipeline.ledger.office import Head, find_waiting, read_office
-from release_pipeline.ledger.policies import Caps, policy_of, read_caps, record_policy
+from release_pipeline.ledger.policies import Caps, open_population, policy_of, read_caps, record_policy
 from release_pipeline.ledger.states import LOST_WORDS, POLICY, read_statuses
 from release_pipeline.mechanisms.basis.figures import count_of
-from release_pipeline.pipeline.cap import open_account
 from release_pipeline.pipeline.vaults import list_files
 from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import Plain
@@ -321,21 +320,21 @@ def _decide(
 
 
 def _enter(registry: Registry, caps: Caps, charge: Charge) -> None:
-    account = open_account(caps, policy_of(registry, charge.policy_hash), list_charges(registry))
+    account = open_population(caps, policy_of(registry, charge.policy_hash).population, list_charges(registry))
     add_charge(registry, replace(charge, carries=account.carries), account, happened=True)
 
 
 def _find_overdrawn(registry: Registry, caps: Caps, charges: Iterable[Charge]) -> Iterable[str]:
     policies = {charge.population: policy_of(registry, charge.policy_hash) for charge in charges}
     for population, policy in sorted(policies.items()):
-        account = open_account(caps, policy, list_charges(registry))
+        account = open_population(caps, policy.population, list_charges(registry))
         if not account.admits():
             yield f"{population}: {account.spent} of {account.limit} ({account.unit}) is spent: over the cap, for it has happened"
 
 
 def _format_charge(registry: Registry, caps: Caps, charge: Charge) -> str:
     """What the officer reads before they sign: whom it is charged to, for how many records, and how much."""
-    account = open_account(caps, policy_of(registry, charge.policy_hash), list_charges(registry))
+    account = open_population(caps, policy_of(registry, charge.policy_hash).population, list_charges(registry))
     amount = f"{account.words(account.of(charge.loss))} ({account.unit})"
     return f"{charge.id}: {count_of(charge.records, 'record')}, charged to {charge.population}: {amount}"
 

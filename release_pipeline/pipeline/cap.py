@@ -55,7 +55,7 @@ def check_cap(
     check_may_run(site, registry, policy, caps)
     charges = list_charges(registry)
     check_lineage(caps, charges)
-    account = open_account(caps, policy, charges)
+    account = open_population(caps, policy.population, charges)
     check_population(caps, policy.population, release, charges)
     loss = next_loss(policy, records)
     if not account.admits(loss):
@@ -80,11 +80,6 @@ def explain_infinity(policy: Policy, account: Account) -> str:
         return NEEDS_RELEASES
     kept = " or fewer kept columns" if policy.kept_columns and account.cap.cap.scope == "table" else ""
     return f"Nothing bounds this policy in {account.unit}: it needs a cap in its own definition and scope, another method{kept}."
-
-
-def open_account(caps: Caps, policy: Policy, charges: Sequence[Charge]) -> Account:
-    """The account of the policy's population with what these charges say of it and its ancestors."""
-    return open_population(caps, policy.population, charges)
 
 
 # The room that the ledger of a population has for a policy.
@@ -283,7 +278,7 @@ def foresee(
         return Prospects(policy.policy, holds.get(policy.policy))
     charges = list(charges_of(events))
     check_lineage(caps, charges)
-    account = open_account(caps, policy, charges)
+    account = open_population(caps, policy.population, charges)
     sharing = [known for known in others if known.population == policy.population and known.policy not in holds]
     for known in (*sharing, policy):
         account = _with_waiting(account, known, events, rows if known is policy else None)
@@ -308,19 +303,20 @@ def foresee(
     return Prospects(policy.policy, None, tuple(ticks), refused, account.unit, account.limit)
 
 
-def describe_prospects(found: Prospects) -> Iterator[str]:
+def describe_prospects(prospects: Prospects) -> Iterator[str]:
     """It in lines for a person."""
-    if found.held is not None:
-        yield f"{found.held.words.rstrip('.')}; nothing is opened or charged until `release-pipeline resume {found.policy}`"
-    for tick in found.ticks:
+    if prospects.held is not None:
+        held = prospects.held.words.rstrip(".")
+        yield f"{held}; nothing is opened or charged until `release-pipeline resume {prospects.policy}`"
+    for tick in prospects.ticks:
         amount = f"{'at least ' * tick.at_least}{tick.amount}"
         when = f"{words_of(datetime.fromisoformat(tick.opens))}: {tick.release}"
         if tick.fits:
-            yield f"{when} charges {amount}, and leaves {tick.left} of {found.limit} ({found.unit})"
-        elif tick.release == found.refused:
-            yield f"{when} is refused: it would charge {amount}, and {tick.left} of {found.limit} is left ({found.unit})"
+            yield f"{when} charges {amount}, and leaves {tick.left} of {prospects.limit} ({prospects.unit})"
+        elif tick.release == prospects.refused:
+            yield f"{when} is refused: it would charge {amount}, and {tick.left} of {prospects.limit} is left ({prospects.unit})"
         else:
-            yield f"{when} waits for {found.refused}"
+            yield f"{when} waits for {prospects.refused}"
 
 
 def list_prospects(site: Site, *, now: datetime | None = None) -> Iterator[Prospects]:
@@ -355,14 +351,14 @@ def _list_ticks(
     policy: Policy, events: tuple[Event, ...], now: datetime, *, most: int, until: datetime | None = None
 ) -> list[tuple[datetime, str]]:
     """Which tick opens which release: one each, no earlier than it is due, and none before now."""
-    found: list[tuple[datetime, str]] = []
+    ticks: list[tuple[datetime, str]] = []
     if policy.cron is None:
-        return found
+        return ticks
     before = now
     for upcoming in next_releases(policy, events, now):
         due = upcoming.due or now
         before = due if due > before else policy.cron.next_after(before)
-        if len(found) == most or (until is not None and before > until):
+        if len(ticks) == most or (until is not None and before > until):
             break
-        found.append((before, upcoming.release))
-    return found
+        ticks.append((before, upcoming.release))
+    return ticks

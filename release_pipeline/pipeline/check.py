@@ -130,14 +130,14 @@ def restores_order(policy: Policy) -> bool:
 
 def describe_typical(plan: Plan) -> Iterator[str]:
     """It in lines for a person."""
-    for found in find_typical(plan):
-        column = plan.policy.noise_columns[found.column]
-        of = f" (simulated with {count_of(found.rows, 'record')})" if plan.rows is not None and found.rows < plan.rows else ""
+    for typical in find_typical(plan):
+        column = plan.policy.noise_columns[typical.column]
+        of = f" (simulated with {count_of(typical.rows, 'record')})" if plan.rows is not None and typical.rows < plan.rows else ""
         unit = f" {column.noise_unit}" if column.noise_unit else ""
         restored = " before their order is restored" if restores_order(plan.policy) else ""
-        near = f"{show_figure(found.noise)}{unit} of the record's own ({found.share:.2%} of the domain)"
+        near = f"{show_figure(typical.noise)}{unit} of the record's own ({typical.share:.2%} of the domain)"
         yield (
-            f"{found.column}: records times epsilon {found.records_times_epsilon:,.0f}; half of the released values would be "
+            f"{typical.column}: records times epsilon {typical.records_times_epsilon:,.0f}; half of the released values would be "
             f"within {near} if values lay evenly over it{of}{restored}"
         )
 

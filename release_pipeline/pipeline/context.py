@@ -28,7 +28,6 @@ from release_pipeline.ledger.states import (
     move,
     status_of,
 )
-from release_pipeline.masking import Strategy, find_strategy
 from release_pipeline.mechanisms.accounting.budget import NANO
 from release_pipeline.mechanisms.catalogue import MECHANISM_VERSION
 from release_pipeline.mechanisms.noise import Context
@@ -60,7 +59,7 @@ class StageResult:
     internal: dict[str, Any] = field(default_factory=dict[str, Any])
     verdicts: tuple[Verdict, ...] = ()
     gates: tuple[Gate, ...] = ()
-    words: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     source: str = ""  # the version of the source that was read
 
     @property
@@ -131,9 +130,9 @@ class StageContext:
         except (NotPassed, Held, StoreError):
             raise
         except ReleasePipelineError as refused:
-            place = [f"{refused.where}:"] if refused.where not in ("", str(self.id)) else []
+            where = [f"{refused.where}:"] if refused.where not in ("", str(self.id)) else []
             remedy = [refused.remedy] if isinstance(refused, Blocked) and refused.remedy else []
-            self.record_blocked(" ".join((*place, refused.what, *refused.details, *remedy)), code=refused.code)
+            self.record_blocked(" ".join((*where, refused.what, *refused.details, *remedy)), code=refused.code)
             raise
 
     @contextmanager
@@ -168,10 +167,6 @@ class StageContext:
             status = status_of(registry, self.id)
             if status.candidate_hash is None and (status.state, status.reason) != ("blocked", reason):
                 move(registry, self.id, BLOCKED, reason=reason, code=code, policy_hash=self.policy_hash)
-
-    def record_failed(self, reason: str, *, run: str, told_elsewhere: bool = False) -> None:
-        """See `record_failed_run`."""
-        record_failed_run(self.site, self.id, reason, run=run, told_elsewhere=told_elsewhere)
 
     def record_drawn(self, masked: str) -> None:
         """Note the release as drawn, with the keyed hash of its masked table, once; and then forget its secret."""
@@ -252,8 +247,3 @@ class StageContext:
         """What the release's noise is derived from besides its secret. `source`: the keyed hash of the records, as charged, so
         that other records get other noise even where a secret is used twice."""
         return (self.policy_hash, str(self.id), source, MECHANISM_VERSION)
-
-    @property
-    def strategy(self) -> Strategy:
-        """How the policy's family of methods masks records."""
-        return find_strategy(self.policy)

@@ -15,7 +15,7 @@ from release_pipeline.errors import OutOfSpace
 from release_pipeline.mechanisms.catalogue import Family
 from release_pipeline.mechanisms.whole_table.pool import count_pool
 from release_pipeline.policy import Policy
-from release_pipeline.policy.kinds import GeneraliseColumn, ListedColumn, NoiseColumn
+from release_pipeline.policy.kinds import ColumnKind
 from release_pipeline.store.environment import DATABASE, format_size
 from release_pipeline.store.site import Site
 
@@ -144,18 +144,14 @@ def _count_combinations(policy: Policy, records: int) -> int:
     return _count_rows(columns, records, clamps=policy.clamps)
 
 
-def _count_rows(columns: Iterable[object], records: int, *, clamps: bool = False) -> int:
+def _count_rows(columns: Iterable[ColumnKind], records: int, *, clamps: bool = False) -> int:
     """How many different rows of these columns there may be."""
     most = 1
     for column in columns:
-        if isinstance(column, ListedColumn):
-            most *= len(column.entries) + 1
-        elif isinstance(column, GeneraliseColumn):
-            most *= column.hierarchy.most_values + len(column.reasons)
-        else:
-            most *= column.coded_grid.width + 2 if isinstance(column, NoiseColumn) and clamps else records
-        if most >= records:
+        values = column.most_values(clamps=clamps)
+        if values is None or most * values >= records:
             return records
+        most *= values
     return most
 
 

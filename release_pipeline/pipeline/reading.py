@@ -17,7 +17,6 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.file.sections import Person
 from release_pipeline.policy.hierarchies import Intervals
 from release_pipeline.policy.kinds import AnyColumn, GeneraliseColumn, NoiseColumn
-from release_pipeline.policy.kinds.base import CodedColumn
 from release_pipeline.policy.values.periods import PATTERN, ListReading, NumberReading, Reading, RuleReading
 from release_pipeline.rows.checks import Check, Facts, refusals
 from release_pipeline.rows.columns import PART, Parts
@@ -181,7 +180,7 @@ def has_type(policy: Policy, name: str, table: RawTable) -> bool:
 def is_coded(policy: Policy, name: str) -> bool:
     """Whether entries of a column may be no value, and are released as such."""
     column = policy.columns[name]
-    return bool(column.codes if isinstance(column, GeneraliseColumn) else isinstance(column, CodedColumn) and column.reasons)
+    return bool(column.codes if isinstance(column, GeneraliseColumn) else column.separate_reasons)
 
 
 def read_values(policy: Policy, name: str, table: RawTable) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:

@@ -69,13 +69,13 @@ def list_file_origins(site: Site, file: Path) -> list[str]:
 def list_origins(site: Site, source: Source) -> list[str]:
     """Of what a policy declares, as it is there now: as it is written, where that is, and what is in it where it is a file, or in
     the files of a folder."""
-    found = [_hash_place(site, _write(source))]
+    origins = [_hash_place(site, _write(source))]
     file = find_source_file(site, source)
     if file is None:
-        found.append(_hash_place(site, expand(_write(source), site.environment)))
+        origins.append(_hash_place(site, expand(_write(source), site.environment)))
     else:
-        found += [origin for part in _list_files(file) for origin in list_file_origins(site, part)]
-    return list(dict.fromkeys(found))
+        origins += [origin for part in _list_files(file) for origin in list_file_origins(site, part)]
+    return list(dict.fromkeys(origins))
 
 
 def find_source_file(site: Site, source: Source) -> Path | None:
@@ -114,11 +114,11 @@ def _is_of_a_source(event: Event) -> bool:
     return event.kind == RESERVED or (event.kind == "looked" and event.content["on"] == "mask")
 
 
-def _list_files(place: Path) -> tuple[Path, ...]:
+def _list_files(path: Path) -> tuple[Path, ...]:
     """The files that a source has: one, or those of a folder; none where nothing lies there."""
-    if place.is_dir():
-        return list_parquet(place)
-    return (place,) if place.is_file() else ()
+    if path.is_dir():
+        return list_parquet(path)
+    return (path,) if path.is_file() else ()
 
 
 def _has_same_content(source: Path, file: Path) -> bool:
@@ -179,12 +179,12 @@ def find_workers(site: Site) -> SparkAddress | None:
 
 def find_spark(site: Site) -> SparkAddress | None:
     """The server that a site names; nobody asks it anything here."""
-    said: SparkSettings | None = site.read_section("spark", _SECTION)
-    if said is None:
+    settings: SparkSettings | None = site.read_section("spark", _SECTION)
+    if settings is None:
         return None
     file = str(site.home / FILE)
     try:
-        url = expand(said.url, site.environment)
+        url = expand(settings.url, site.environment)
     except SourceError as error:
         raise ReleasePipelineError("what spark names is not in the environment.", where=file, remedy=error.remedy) from None
     if not _is_address(url):

@@ -198,12 +198,12 @@ def read_data(folder: Path, form: str, policy: Policy) -> AnyTable:
     if len(files) == 1:
         return read_table(files[0], format=form, policy=policy)
     opened = [open_table(file, format=form, policy=policy) for file in files]
-    for one in opened[1:]:
-        if one.column_names != opened[0].column_names:
-            return one
+    for table in opened[1:]:
+        if table.column_names != opened[0].column_names:
+            return table
 
     def join(name: str) -> Parts:
-        made = [one.make(name) for one in opened]
+        made = [table.make(name) for table in opened]
         return Parts(made[0].type, lambda: (part for of_file in made for part in of_file.make()))
 
-    return ColumnTable(opened[0].column_names, sum(one.num_rows for one in opened), join)
+    return ColumnTable(opened[0].column_names, sum(table.num_rows for table in opened), join)

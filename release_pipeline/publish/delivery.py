@@ -101,19 +101,19 @@ def place_of(settings: TargetSettings) -> Place:
 
 def read_deliveries(events: Iterable[Event]) -> dict[ReleaseId, dict[Place, Delivery]]:
     """What became of each package at each place where anything was begun."""
-    found: dict[ReleaseId, dict[Place, Delivery]] = {}
+    deliveries: dict[ReleaseId, dict[Place, Delivery]] = {}
     for event in events:
         if event.kind not in (DELIVERING, DELIVERED, RECALLED) or event.release is None:
             continue
-        content, mine = event.content, found.setdefault(event.release, {})
-        place = Place(content["target"], content["address"])
-        known = mine.get(place, Delivery(place, event.noted))
+        content, mine = event.content, deliveries.setdefault(event.release, {})
+        destination = Place(content["target"], content["address"])
+        known = mine.get(destination, Delivery(destination, event.noted))
         if event.kind == DELIVERED:
             known = replace(known, delivered=event.noted, where=content["where"])
         elif event.kind == RECALLED:
             known = replace(known, recalled=known.recalled | {content["state"]})
-        mine[place] = known
-    return found
+        mine[destination] = known
+    return deliveries
 
 
 def list_tasks(
@@ -131,11 +131,11 @@ def list_tasks(
 
 def _list_tasks_of(status: ReleaseStatus, begun: Mapping[Place, Delivery], targets: Sequence[TargetSettings]) -> Iterator[Task]:
     places = [place_of(target) for target in targets if target.wants(status.id.policy)]
-    for place in dict.fromkeys([*places, *begun]):
-        known = begun.get(place)
-        wanted = place in places and (known is None or not known.delivered) and status.state in (PUBLISHED, SUPERSEDED)
+    for destination in dict.fromkeys([*places, *begun]):
+        known = begun.get(destination)
+        wanted = destination in places and (known is None or not known.delivered) and status.state in (PUBLISHED, SUPERSEDED)
         if wanted or (known is not None and _is_untold(known, status.state)):
-            yield Task(status.id, place, status.state, known)
+            yield Task(status.id, destination, status.state, known)
 
 
 def _is_untold(known: Delivery, state: str) -> bool:
@@ -231,12 +231,12 @@ def deliver(
                 failed.append(f"{task.words}: {error.in_full}")
     if failed:
         releases = {str(task.release) for task in tasks}
-        one = f" {next(iter(releases))}" if len(releases) == 1 else ""
+        named = f" {next(iter(releases))}" if len(releases) == 1 else ""
         raise NotDelivered(
             f"{len(failed)} of {len(tasks)} things to be done at targets could not be. What is in {site.releases} is as it was.",
             details=tuple(failed),
             where="" if release is None else str(release),
-            remedy=f"`release-pipeline deliver{one}` finishes what is left.",
+            remedy=f"`release-pipeline deliver{named}` finishes what is left.",
         )
 
 

@@ -40,10 +40,9 @@ from release_pipeline.formats.package import PackageView, files_of, view_table
 from release_pipeline.formats.told import tell_about, tell_column
 from release_pipeline.ledger.facts import PublicFacts, claimed_nano, read_facts
 from release_pipeline.ledger.looks import Look, find_gap_before, find_looks_before
-from release_pipeline.ledger.policies import read_caps
+from release_pipeline.ledger.policies import open_population, read_caps
 from release_pipeline.ledger.states import ReleaseStatus, read_statuses
 from release_pipeline.mechanisms.accounting.budget import format_nano
-from release_pipeline.pipeline.cap import open_account
 from release_pipeline.pipeline.tables import list_data
 from release_pipeline.policy import Policy
 from release_pipeline.policy.families import find_family
@@ -153,7 +152,7 @@ def _make_claim(policy: Policy, plan: Plan, status: ReleaseStatus, gap: tuple[st
 
 def _make_series(site: Site, events: Sequence[Event], policy: Policy) -> Series:
     charges = charges_of(events)
-    account = open_account(read_caps(site), policy, charges)
+    account = open_population(read_caps(site), policy.population, charges)
     series = sum_series(policy, [charge.loss for charge in charges if charge.id.policy == policy.policy])
     return Series(
         epsilon=wording.describe_series(policy, series),

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from release_pipeline.errors import ReleasePipelineError, StoreBusy, WrongUsage
 from release_pipeline.ledger.office import OFFICERS, Head, read_office
-from release_pipeline.ledger.policies import policy_of, read_caps
+from release_pipeline.ledger.policies import open_population, policy_of, read_caps
 from release_pipeline.ledger.states import RETRACTED, SUPERSEDED, ReleaseStatus, list_statuses, read_statuses, status_of
-from release_pipeline.pipeline.cap import open_account
 from release_pipeline.pipeline.checkpoints import find_faults
 from release_pipeline.pipeline.context import StageContext
 from release_pipeline.pipeline.vaults import find_people_faults, find_uncharged, list_files
@@ -84,22 +83,22 @@ def verify_release(site: Site, release: ReleaseId) -> list[Finding]:
     revoked, and whether candidate and package are what the registry has."""
     with site.open_registry(read_only=True) as registry:
         events, status = registry.events, status_of(registry, release)
-    found = [Finding("ok", f"{site.registry.name}: {len(events)} events, sealed by this site; the last is the vault's")]
+    findings = [Finding("ok", f"{site.registry.name}: {len(events)} events, sealed by this site; the last is the vault's")]
     officers = _with_chain([] if site.officer is None else [site.officer], read_office(events))
-    found += _verify_candidate(site, status)
+    findings += _verify_candidate(site, status)
     package, name = site.package(str(release)), f"releases/{release}"
     if status.package_hash is None:
-        return found
+        return findings
     whole = _verify_package(site, status)
-    found += [whole, *(Finding("FAIL", f"{name}: {fault}") for fault in _find_unburied(package, status))]
+    findings += [whole, *(Finding("FAIL", f"{name}: {fault}") for fault in _find_unburied(package, status))]
     if whole.level == "ok":
-        found += _verify_head(name, package, events)
+        findings += _verify_head(name, package, events)
     if package.is_dir():
         revoked, succession = (
             str(file) if file.exists() else "" for file in (site.releases / REVOKED_FILE, site.releases / OFFICERS)
         )
-        found += [_take_retracted(one, status) for one in examine(package, officers, revoked, succession).findings]
-    return found
+        findings += [_take_retracted(one, status) for one in examine(package, officers, revoked, succession).findings]
+    return findings
 
 
 def _take_retracted(finding: Finding, status: ReleaseStatus) -> Finding:
@@ -287,7 +286,7 @@ def _verify_sums(site: Site, registry: Registry) -> Iterator[Finding]:
     caps = read_caps(site)
     for name in sorted({charge.population for charge in charges}):
         last = next(charge for charge in reversed(charges) if charge.population == name)
-        account = open_account(caps, policy_of(registry, last.policy_hash), charges)
+        account = open_population(caps, policy_of(registry, last.policy_hash).population, charges)
         words = f"{account.spent} of {account.limit} ({account.unit}) is spent"
         words += ": over the cap, so nothing more is charged" * (not account.admits())
         yield Finding("ok" if account.admits() else "FAIL", f"population {name}: {words}")

@@ -75,7 +75,7 @@ def test_counts_and_rows_are_those_of_a_copy(
     """For one secret; and no table has a record, nor a person's name."""
     lying = go(make(tmp_path / "lying", source=source))
     with monkeypatch.context() as patched:
-        patched.setattr(in_place, "find_place", lambda *_: None)
+        patched.setattr(in_place, "find_in_place", lambda *_: None)
         copied = go(make(tmp_path / "copied", source=source))
     assert "records" in copied
     assert not {"records", "raw"} & set(lying)
@@ -139,7 +139,7 @@ def test_what_is_refused_of_a_copy_is_refused_in_place(
         tiny = make(tmp_path / f"site{copies}")
         deliver(tiny, **spoilt)
         if copies:
-            monkeypatch.setattr(in_place, "find_place", lambda *_: None)
+            monkeypatch.setattr(in_place, "find_in_place", lambda *_: None)
         with pytest.raises(DataRefused) as caught:
             run_release(tiny.flow())
         said.append(caught.value.findings)
@@ -215,7 +215,7 @@ def test_cells_of_an_earlier_policy_are_gone(tmp_path: Path, monkeypatch: pytest
     assert {name for name in go(tiny, 2) if name.startswith("cells_")} == {f"cells_{number}" for number in (3, 4, 5, 6)}
     tiny.write_policy(**{**PARTS, "source": PARQUET, "columns": COLUMNS.replace(drop, "") + "\n" + drop.rstrip()})
     assert {name for name in go(tiny, 2) if name.startswith("cells_")} == {f"cells_{number}" for number in (2, 3, 4, 5)}
-    monkeypatch.setattr(in_place, "find_place", lambda *_: None)
+    monkeypatch.setattr(in_place, "find_in_place", lambda *_: None)
     assert not [name for name in go(tiny, 1) if name.startswith("cells_")]
 
 

@@ -19,8 +19,7 @@ import duckdb
 import pytest
 
 from release_pipeline.errors import NotPassed, ReleasePipelineError, StoreError
-from release_pipeline.ledger.policies import read_caps
-from release_pipeline.pipeline.cap import open_account
+from release_pipeline.ledger.policies import open_population, read_caps
 from release_pipeline.pipeline.opening import open_release
 from release_pipeline.pipeline.release import run_release
 from release_pipeline.pipeline.reservation import Reservation, reserve
@@ -196,7 +195,7 @@ def test_registry_alone_lets_one_of_eight_threads_charge(half_spent: TinySite, t
 
         def charge(place: int, tiny: TinySite = tiny, policy: Any = policy) -> str:
             with tiny.site.open_registry() as registry:
-                account = open_account(read_caps(tiny.site), policy, list_charges(registry))
+                account = open_population(read_caps(tiny.site), policy.population, list_charges(registry))
                 wanted = charge_of(tiny, str(place + 1))
                 time.sleep(0.01)  # what another would use to look at the same sum
                 if not account.admits(wanted.loss):

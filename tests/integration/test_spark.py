@@ -259,7 +259,7 @@ def test_a_release_that_spark_counts_is_the_one_of_a_copy(
     session = spark._connect(server.url, f"{there.home / 'site.yaml'}: spark")
     session.read.parquet(str(there.home / "people.parquet")).write.mode("overwrite").saveAsTable("folk")
     found = go(there)
-    monkeypatch.setattr(in_place, "find_place", lambda *_: None)
+    monkeypatch.setattr(in_place, "find_in_place", lambda *_: None)
     known = go(copied)
     assert "records" in known
     assert not {"records", "raw"} & set(found)

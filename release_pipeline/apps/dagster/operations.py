@@ -271,12 +271,11 @@ def _record_one(
     run: str,
     told_elsewhere: bool,
 ) -> None:
-    if (release := latest_revision(statuses, policy, partition)) in statuses:
-        record_failed_run(site, release, words, run=run, told_elsewhere=told_elsewhere)
-        return
-    try:
-        open_release(site, policy, partition).record_failed(words, run=run, told_elsewhere=told_elsewhere)
-    except StoreBusy:
-        raise
-    except ReleasePipelineError:
-        return  # a partition that the policy no longer has, and of which nothing was begun
+    if (release := latest_revision(statuses, policy, partition)) not in statuses:
+        try:
+            release = open_release(site, policy, partition).id
+        except StoreBusy:
+            raise
+        except ReleasePipelineError:
+            return  # a partition that the policy no longer has, and of which nothing was begun
+    record_failed_run(site, release, words, run=run, told_elsewhere=told_elsewhere)

@@ -139,14 +139,14 @@ def build_release_assets(
             refused = DataRefused("The data do not meet the policy.", findings=result.refusal, where=str(flow.id))
             words = f"The data do not meet the policy: {' '.join(result.refusal)}"
             raise Refused(words, metadata=parts_of(refused), allow_retries=False)
-        for words in result.words:
+        for words in result.warnings:
             say(f"warning: {words}")
         yield dg.AssetCheckResult(
             check_name=WARNINGS,
             asset_key=key("validated"),
-            passed=not result.words,
+            passed=not result.warnings,
             severity=dg.AssetCheckSeverity.WARN,
-            metadata={"found": " ".join(result.words) or "nothing"},
+            metadata={"found": " ".join(result.warnings) or "nothing"},
         )
         yield materialized(result, flow, key("ingested"))
 

@@ -51,6 +51,16 @@ class ColumnKind(Frozen):
         """The texts that may be released as they are declared: categories and labels."""
         return ()
 
+    @property
+    def separate_reasons(self) -> tuple[str, ...]:
+        """Why a cell may have no value, where a column of its own says so in the published table."""
+        return ()
+
+    def most_values(self, *, clamps: bool) -> int | None:
+        """How many different cells may be released at most; None where nothing bounds that. `clamps`: numbers stay in their
+        domain."""
+        return None
+
     def describe(self, mask: str, *, is_read: bool = False) -> str:
         """What becomes of the column, in a line; `mask` says how large the noise of a masked one is, where that is known;
         `is_read` whether a rule needs it."""
@@ -180,6 +190,11 @@ class CodedColumn(LabelledColumn):
     def reasons(self) -> tuple[str, ...]:
         """Why an entry may be no value: each reason once, in the order of the file, and that of blanks behind them."""
         return tuple(dict.fromkeys([*self.codes.values(), *[BLANK] * self.keeps_blanks]))
+
+    @property
+    def separate_reasons(self) -> tuple[str, ...]:
+        """All of them."""
+        return self.reasons
 
     @property
     def declared_texts(self) -> tuple[str, ...]:

@@ -57,6 +57,10 @@ class GeneraliseColumn(LabelledEntries):
             return ()
         return tuple(float(spec.domain[1] + (place + 1) * spec.grid) for place in range(len(self.reasons)))
 
+    def most_values(self, *, clamps: bool) -> int:
+        """The values of the hierarchy, and the reasons to have none."""
+        return self.hierarchy.most_values + len(self.reasons)
+
     @property
     def reading(self) -> Reading:
         """How the source's column is read."""

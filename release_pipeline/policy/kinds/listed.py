@@ -81,6 +81,10 @@ class ListedColumn(CodedColumn, LabelledEntries):
         first = {reason: entry for entry, reason in reversed(self.reason_of.items())}
         return (*map(str, self.values), *(first[reason] for reason in self.reasons))
 
+    def most_values(self, *, clamps: bool) -> int:
+        """The entries, and a blank."""
+        return len(self.entries) + 1
+
     @property
     def reading(self) -> ListReading:
         """How the source's column is read."""

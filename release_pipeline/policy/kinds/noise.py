@@ -255,6 +255,10 @@ class NoiseColumn(CodedColumn):
         grid = self.exact_grid
         return dataclasses.replace(grid, width=grid.width + len(self.reasons)) if self.reasons else grid
 
+    def most_values(self, *, clamps: bool) -> int | None:
+        """The points of the grid and a blank, where numbers are clamped."""
+        return self.coded_grid.width + 2 if clamps else None
+
     @property
     def reason_points(self) -> tuple[float, ...]:
         """The points that stand for the reasons within the pipeline."""
