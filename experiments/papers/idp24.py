@@ -25,6 +25,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from experiments.forests import measure_forest
 from experiments.papers.masking import (
     Rank,
     add_losses,
@@ -49,7 +50,6 @@ from experiments.papers.reporting import (
 )
 from experiments.papers.runs import Setting
 from experiments.papers.tables import CENSUS, COLUMNS, Numbers, Source, read_source
-from release_pipeline.audit.models import measure_forest
 from release_pipeline.mechanisms.basis.utility import sse_paper
 from release_pipeline.mechanisms.risk.risk import record_linkage
 

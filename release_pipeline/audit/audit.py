@@ -82,7 +82,7 @@ def audit_table(
     figures |= (_attack if attack is None else attack)(attacked, streams)
     if groups is not None:
         risk = journalist_risk(released, compared.everybody, policy.released_quasi)
-        figures["groups"] = {**groups.to_json(), "journalist": risk}
+        figures["groups"] = {**asdict(groups), "journalist": risk}
     progress("training models")
     return round_figures({**figures, **train_models(compared, streams, predictor)})
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -121,14 +121,8 @@ class _OneByOne(Sequence[Numbers]):
     names: Sequence[str]
     get: Callable[[str], Numbers]
 
-    @overload
-    def __getitem__(self, place: int) -> Numbers: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Numbers]: ...
-    def __getitem__(self, place: int | slice) -> Numbers | Sequence[Numbers]:
-        if isinstance(place, slice):
-            return _OneByOne(self.names[place], self.get)
-        return self.get(self.names[place])
+    def __getitem__(self, index: Any) -> Any:
+        return self.get(self.names[index])
 
     def __len__(self) -> int:
         return len(self.names)

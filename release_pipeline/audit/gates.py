@@ -44,10 +44,6 @@ class Groups:
     diversity: dict[str, int]
     prosecutor: float
 
-    def to_json(self) -> dict[str, Any]:
-        """As evidence keeps it."""
-        return asdict(self)
-
 
 def measure_groups(table: AnyTable, policy: Policy, blocks: Codes | None = None) -> Groups | None:
     """The groups of a released table; None where no quasi-identifier is released that makes any, or no record is left. `blocks`:

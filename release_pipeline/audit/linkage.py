@@ -155,11 +155,11 @@ class _Ladder:
         tried = [names]
         if self.owners is not None:
             tried = [tuple(other for other in names if other != name) for name in names]
-        best = [*(self._link(some) for some in tried), *(rung.linked for rung in below)]
+        shares = [*(self._link(some) for some in tried), *(rung.linked for rung in below)]
         if len(names) > 1:
             weights = {name: 1 / self._measure_noise(name) for name in names}
-            best += [self._link(some, weights) for some in tried]
-        linked = max(best, key=lambda share: share.value)
+            shares += [self._link(some, weights) for some in tried]
+        linked = max(shares, key=lambda share: share.value)
         return Rung(len(names), names, linked, linked.value, self.guess)
 
     def _guess(self) -> Share:

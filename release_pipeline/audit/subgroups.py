@@ -301,10 +301,10 @@ def _means(numbers: Numbers, served: Served) -> Numbers:
     return np.concatenate(means) if means else np.empty(0)
 
 
-def _largest(largest: Sequence[Numbers]) -> float | None:
+def _largest(differences: Sequence[Numbers]) -> float | None:
     """The largest mean over releases; None where there is no such figure."""
-    if not largest or not largest[0].size:
+    if not differences or not differences[0].size:
         return None
-    means = np.mean(np.stack(largest), axis=0)
+    means = np.mean(np.stack(differences), axis=0)
     known = means[~np.isnan(means)]
     return float(known.max()) if len(known) else None

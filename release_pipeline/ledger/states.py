@@ -211,17 +211,15 @@ def read_state(events: Iterable[Event]) -> SiteState:
     return _read
 
 
-def find_void(events: Sequence[Event]) -> frozenset[int]:
-    """The numbers of votes that count for nothing. Rejections and returns that were signed with a key that was revoked from a
-    moment before: else a thief of a reviewer's key could end or stop every release that waits, and each costs a charge; and
-    approvals likewise, where they would lift a return. Returns by somebody who is no reviewer any more: nobody could lift these.
-    Any other approval is judged where it is counted, when a release is published."""
-    return _judge_votes(events)[0]
-
-
 def _judge_votes(events: Sequence[Event]) -> tuple[frozenset[int], frozenset[int]]:
-    """The votes that count for nothing; and the approvals and returns that are no votes to wait for, since who gave them is no
-    reviewer any more, or their key was revoked from before. The latter are the same whatever any vote says."""
+    """The numbers of the votes that count for nothing; and of the approvals and returns that are no votes to wait for, since who
+    gave them is no reviewer any more, or their key was revoked from before. The latter are the same whatever any vote says.
+
+    Rejections and returns count for nothing that were signed with a key that was revoked from a moment before: else a thief of a
+    reviewer's key could end or stop every release that waits, and each costs a charge. Approvals likewise, where they would lift
+    a return; and returns by somebody who is no reviewer any more, for nobody could lift these. Any other approval is judged where
+    it is counted, when a release is published.
+    """
     votes = [event for event in events if event.release is not None and event.kind in (APPROVED, RETURNED)]
     rejected = [event for event in events if event.kind == REJECTED]
     if not votes and not rejected:
@@ -412,6 +410,17 @@ def latest_revision(statuses: Iterable[ReleaseId], policy: str, release: str) ->
 def find_hold(events: Iterable[Event], policy: str) -> Hold | None:
     """The hold of a policy's series, if it is held."""
     return read_state(events).holds.get(policy)
+
+
+def read_hold(site: Site, policy: str) -> Hold | None:
+    """The hold of a policy's series at a site as of now, if it is held."""
+    with site.open_registry(read_only=True) as registry:
+        return find_hold(registry.events, policy)
+
+
+def describe_hold(hold: Hold) -> str:
+    """Who holds a series, since when and why, and what lets it go on."""
+    return f"{hold.words.rstrip('.')}; nothing is opened or charged until `release-pipeline resume {hold.policy}`"
 
 
 def check_not_held(registry: Registry, release: ReleaseId) -> None:

@@ -134,7 +134,7 @@ def note_masking(policy: Policy, policy_file: Path, file: Path, *, by: str, evid
         compared = say_compared([f"masked by {setting}" + ", with exact scales and errors" * evidence])
         is_here = policy_file.resolve() == site.policy_file(policy.policy).resolve()
         origins = list_file_origins(site, file)
-        note_look(site, policy, by=by, on="mask", digest=origins[-1], compared=compared, origins=origins, is_here=is_here)
+        note_look(site, policy, by=by, digest=origins[-1], compared=compared, origins=origins, is_here=is_here)
 
 
 def mask_table(policy: Policy, file: Path, *, release: str | None = None, progress: Progress = lambda _: None) -> MaskedTable:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from release_pipeline.ledger.office import find_doubted
-from release_pipeline.ledger.states import APPROVED, REMARKED, RETURNED, ReleaseStatus, find_void, read_statuses
+from release_pipeline.ledger.states import APPROVED, REMARKED, RETURNED, ReleaseStatus, read_state, read_statuses
 from release_pipeline.store.ledger import RESERVED
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 from release_pipeline.store.site import Site
@@ -122,7 +122,7 @@ def tell_history(site: Site, release: ReleaseId, *, reader: str | None = None) -
             faults = tuple(
                 f"{name} had no approval that counts when it was charged." for name, entry in approvals.items() if entry is None
             )
-    doubted, void = find_doubted(events), find_void(events)
+    doubted, void = find_doubted(events), read_state(events).void
     shown: list[Entry] = []
     for entry in sorted(entries, key=lambda entry: entry.number):
         is_void = entry.number in void and entry.facts != _HIDDEN  # else it would say which vote it is

@@ -50,7 +50,7 @@ from release_pipeline.policy.families.base import Plan, describe_block
 from release_pipeline.policy.file.about import name_readers
 from release_pipeline.policy.file.published import may_be_blanked
 from release_pipeline.policy.kinds import GeneraliseColumn, KeepColumn, NoiseColumn
-from release_pipeline.policy.kinds.base import SUPPRESSED, CodedColumn, LabelledColumn, reason_column
+from release_pipeline.policy.kinds.base import SUPPRESSED, LabelledColumn, reason_column
 from release_pipeline.policy.plans.loss import sum_series
 from release_pipeline.policy.plans.plan import (
     describe_claim,
@@ -257,8 +257,8 @@ def _list_columns(policy: Policy, plan: Plan, facts: PublicFacts) -> Iterator[Co
         told = tell_column(name, column)
         said = {"label": told.label, "description": told.description, "unit": told.unit, "question": told.question}
         yield replace(view, **said, labels=tuple(EntryLabel(*entry) for entry in told.labels))
-        if isinstance(column, CodedColumn) and column.reasons:
-            reasons = (*column.reasons, *([SUPPRESSED] if may_be_blanked(column, policy.suppress) else []))
+        if column.separate_reasons:
+            reasons = (*column.separate_reasons, *([SUPPRESSED] if may_be_blanked(column, policy.suppress) else []))
             why = PUBLIC("missing.why_column", column=name)
             yield ColumnView(reason_column(name), column.role, MISSING, "string", why, values=reasons)
 

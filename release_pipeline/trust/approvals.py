@@ -25,8 +25,8 @@ from release_pipeline.ledger.states import (
     RETURNED,
     ReleaseStatus,
     check_move,
-    find_void,
     move,
+    read_state,
     read_statuses,
     status_of,
 )
@@ -292,7 +292,7 @@ def _check_reason(release: ReleaseId, kind: str, why: str) -> None:
 def _check_last_vote(registry: Registry, status: ReleaseStatus, sign: Sign, signed: Signed) -> bool:
     """Whether a vote is news, rather than the person's last one once more. Who keeps a vote that was replaced by a later one, or
     never brought it, cannot make it the last again; of two that were signed in one second nobody knows which is."""
-    said, void = signed["statement"], find_void(registry.events)
+    said, void = signed["statement"], read_state(registry.events).void
     votes = [
         event.content["signed"]["statement"]
         for event in registry.events

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, StrictStr
 
+from release_pipeline.mechanisms.basis.dates import Clock
 from release_pipeline.policy.values.formats import name_some
 from release_pipeline.policy.values.periods import Reading
 from release_pipeline.policy.values.scalars import Category, Code, Frozen, Option, Reason
@@ -52,9 +53,19 @@ class ColumnKind(Frozen):
         return ()
 
     @property
+    def clock(self) -> Clock | None:
+        """How its numbers count days or seconds; None where they are not of dates or times."""
+        return None
+
+    @property
     def separate_reasons(self) -> tuple[str, ...]:
         """Why a cell may have no value, where a column of its own says so in the published table."""
         return ()
+
+    @property
+    def reason_entries(self) -> Mapping[str, str | float]:
+        """What stands in a cell of the pipeline for each of these reasons."""
+        return {}
 
     def most_values(self, *, clamps: bool) -> int | None:
         """How many different cells may be released at most; None where nothing bounds that. `clamps`: numbers stay in their

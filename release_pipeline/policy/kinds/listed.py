@@ -75,6 +75,11 @@ class ListedColumn(CodedColumn, LabelledEntries):
         }
 
     @property
+    def reason_entries(self) -> Mapping[str, str]:
+        """The entry of each reason; the first, where several codes have the same."""
+        return {reason: entry for entry, reason in reversed(self.reason_of.items())}
+
+    @property
     def entries(self) -> tuple[str, ...]:
         """What stands within the pipeline for each declared value, and behind these for each reason to have none: of several
         codes with one reason the first."""

@@ -268,6 +268,11 @@ class NoiseColumn(CodedColumn):
         units = np.arange(width + 1, width + 1 + len(self.reasons), dtype=np.float64)
         return tuple(self.coded_grid.restore(units).tolist())
 
+    @property
+    def reason_entries(self) -> Mapping[str, float]:
+        """The point of each reason."""
+        return dict(zip(self.reasons, self.reason_points, strict=True))
+
     def find_reasons(self, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
         """The place of each number's reason, -1 for one that is a value."""
         if not self.reasons:

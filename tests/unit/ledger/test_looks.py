@@ -48,7 +48,7 @@ def tiny(tmp_path: Path) -> TinySite:
 
 def look(tiny: TinySite, policy: str = "people", by: str = "ana") -> Look:
     """Somebody looks at the source."""
-    return note_look(tiny.site, tiny.site.policy(policy), by=by, on="mask", digest="", compared=SETTINGS)
+    return note_look(tiny.site, tiny.site.policy(policy), by=by, digest="", compared=SETTINGS)
 
 
 def chain_of(*parts: str | ReleaseId) -> tuple[Event, ...]:
@@ -64,7 +64,7 @@ def chain_of(*parts: str | ReleaseId) -> tuple[Event, ...]:
 def test_a_look_is_an_event_with_its_policy_and_nothing_of_the_data(tiny: TinySite) -> None:
     """Whose policy can be read for ever after, whatever becomes of its file."""
     policy = tiny.site.policy("people")
-    noted = note_look(tiny.site, policy, by=" ana ", on="mask", digest=DIGEST, compared=[f" {SETTINGS[0]} ", SETTINGS[1]])
+    noted = note_look(tiny.site, policy, by=" ana ", digest=DIGEST, compared=[f" {SETTINGS[0]} ", SETTINGS[1]])
     *_, event = tiny.events()
     content = {"policy": "people", "population": "folk", "policy_hash": policy.canonical_hash()}
     content |= {"by": "ana", "on": "mask", "digest": DIGEST}
@@ -90,14 +90,6 @@ def test_a_name_is_one_line(tiny: TinySite, by: str) -> None:
     """That can be printed; else nothing is noted, and so nothing read."""
     with pytest.raises(WrongUsage, match="a name is one line"):
         look(tiny, by=by)
-    assert tiny.events() == ()
-
-
-@pytest.mark.parametrize(("on", "digest"), [("folder", ""), ("mask", "abc"), ("mask", "AB" * 32), ("mask", f"{DIGEST}\n")])
-def test_a_look_is_of_a_known_kind_with_a_hash(tiny: TinySite, on: str, digest: str) -> None:
-    """With the hash of it, which cannot carry a text."""
-    with pytest.raises(WrongUsage, match="a look is by mask or by a run"):
-        note_look(tiny.site, tiny.site.policy("people"), by="ana", on=on, digest=digest, compared=SETTINGS)  # type: ignore[arg-type]
     assert tiny.events() == ()
 
 
