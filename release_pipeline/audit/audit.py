@@ -65,13 +65,13 @@ def audit_table(
     """Every figure of a released table, as evidence keeps it. `groups`: those of the table, which gates are judged on too;
     `streams` gives the random choices of each part by its name. `attack` and `predictor`: what attacks and models tell, where
     these are not on the released table itself."""
-    released, originals, policy = compared.released, compared.own, compared.policy
+    released, originals, policy = compared.released, compared.original_of, compared.policy
     figures: dict[str, Any] = {}
     progress("linking records")
     attacked = draw_attacked(compared, streams)
     figures |= note_linkage(measure_ladder(attacked, streams("linkage")))
-    if len(attacked.own) < len(originals):
-        figures["attacked_sample"] = {"tried": len(attacked.own), "among": len(originals)}
+    if len(attacked.original_of) < len(originals):
+        figures["attacked_sample"] = {"tried": len(attacked.original_of), "among": len(originals)}
     progress("measuring utility")
     figures |= measure_columns(compared)
     if policy.weight is not None:
@@ -111,7 +111,7 @@ def _measure_sample(compared: Compared, weight: str) -> dict[str, Any]:
 
     columns = ((name, weigh_both(name, column)) for name, column in policy.noise_columns.items() if name != weight)
     quasi = (released.column(name) for name in policy.released_quasi)
-    return measure_sample(weight, columns, quasi, of_all[compared.own])
+    return measure_sample(weight, columns, quasi, of_all[compared.original_of])
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of values as they came
@@ -131,8 +131,8 @@ def measure_by_group(compared: Compared, by: str) -> list[dict[str, Any]]:
         known = seen[~np.isnan(seen)]
         variance = variance_of(known) if len(known) else 0.0
         del known
-        matched = _match_in_groups(seen, of_all, masked, after) if compared.is_nobodys else seen[compared.own]
-        return GroupedColumn(everybody if is_kept else everybody[compared.own], masked, matched, variance)
+        matched = _match_in_groups(seen, of_all, masked, after) if compared.is_nobodys else seen[compared.original_of]
+        return GroupedColumn(everybody if is_kept else everybody[compared.original_of], masked, matched, variance)
 
     return measure_subgroups(
         names,
@@ -187,7 +187,7 @@ def attack_table(compared: Compared, streams: Streams) -> tuple[list[Attack], di
     for name, column in compared.policy.released_columns.items():
         after = compared.released.column(name)
         if isinstance(column, NoiseColumn):
-            columns.append(AttackedColumn(name, compared.seen(name), after.to_numpy(), compared.own))
+            columns.append(AttackedColumn(name, compared.seen(name), after.to_numpy(), compared.original_of))
         else:
             columns.append(AttackedColumn(name, *encode_entries([compared.of_released(name), after])))
     if compared.released.num_rows < LEAST_ATTACKED:

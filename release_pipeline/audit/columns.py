@@ -169,7 +169,7 @@ def _measure_column(compared: Compared, name: str) -> dict[str, Any]:
     before, after = Tally.of(seen), Tally.of(released)
     values = pick_tally(column, before) if np.array_equal(original, seen) else Tally.of(_values(column, original))
     figures = {**describe_change(column, before, after), **describe_values(values, pick_tally(column, after))}
-    x, y = compare_values(column, seen[compared.own], released, is_nobodys=compared.is_nobodys)
+    x, y = compare_values(column, seen[compared.original_of], released, is_nobodys=compared.is_nobodys)
     figures["error"] = column_error(x, y, variance=variance_of(_values(column, seen)))
     figures["absolute_error"] = float(np.mean(np.abs(x - y)))
     return figures
@@ -203,7 +203,7 @@ def pick_tally(column: NoiseColumn, numbers: Tally) -> Tally:
 
 def _measure_links(compared: Compared, names: list[str]) -> dict[str, Any]:
     """Links between columns, of the records that have a value in all of them; all where none has."""
-    columns, originals = compared.policy.noise_columns, compared.own
+    columns, originals = compared.policy.noise_columns, compared.original_of
     coded = [name for name in names if columns[name].reasons]
     is_released = np.zeros(compared.originals, dtype=np.bool_)
     is_released[originals] = True
@@ -220,7 +220,7 @@ def _measure_links(compared: Compared, names: list[str]) -> dict[str, Any]:
         few = _OneByOne(names, get if use.all() else lambda name: get(name)[use])
         return list(few) if 8 * len(originals) * len(names) <= HELD else few
 
-    def came(name: str) -> Numbers:
+    def delivered(name: str) -> Numbers:
         return compared.original(name).to_numpy()
 
     def masked(name: str) -> Numbers:
@@ -231,7 +231,7 @@ def _measure_links(compared: Compared, names: list[str]) -> dict[str, Any]:
 
     everybody = np.ones(len(originals), dtype=np.bool_)
     released = pick_columns(masked, have_values(masked, everybody), everybody)
-    sides = {"original": pick_columns(came, have_values(came, is_released), is_released), "released": released}
+    sides = {"original": pick_columns(delivered, have_values(delivered, is_released), is_released), "released": released}
     linked = {side: correlation_matrix(covariance_matrix(columns)).tolist() for side, columns in sides.items()}
     if compared.is_nobodys:  # each table by itself: heavy tails do not decide correlations of ranks, as they do the others
         sides = {"original": pick_columns(seen, have_values(seen, everybody), everybody), "released": released}
@@ -245,7 +245,7 @@ def _measure_links(compared: Compared, names: list[str]) -> dict[str, Any]:
 
 
 def _values(column: NoiseColumn, numbers: Numbers) -> Numbers:
-    """Those that are values; all where none is."""
+    """The numbers that are values; all of them where none is."""
     found = pick_values(column, numbers)
     return found if len(found) else numbers
 

@@ -175,7 +175,7 @@ class Gate:
         return None if np.isnan(self.value) else self.value
 
     @property
-    def words(self) -> str:
+    def refusal(self) -> str:
         """What to say when it does not pass: never the value, which may be computed from the data; and of the released table,
         which is withheld, not even what about it."""
         return self.describe("the figure is in the vault")

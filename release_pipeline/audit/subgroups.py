@@ -32,12 +32,12 @@ Labels: TypeAlias = npt.NDArray[np.int32]  # places among names
 @dataclass(frozen=True, slots=True)
 class GroupedColumn:
     """A column before and after: `before` as many as there are labels of originals, `after` as there are released labels, and
-    `own` the value that the method saw of each released record; NaN where a record has none. `variance`: of all that the method
+    `seen` the value that the method saw of each released record; NaN where a record has none. `variance`: of all that the method
     saw."""
 
     before: Numbers
     after: Numbers
-    own: Numbers
+    seen: Numbers
     variance: float
 
 
@@ -86,7 +86,7 @@ def _mean(values: Numbers, among: Flags) -> float | None:
 
 def _squares(column: GroupedColumn) -> Numbers:
     """The square of how far each record was moved, over the variance of the column; of a constant column nothing."""
-    off = column.after - column.own
+    off = column.after - column.seen
     return off**2 / column.variance if column.variance > 0 else off * 0.0
 
 

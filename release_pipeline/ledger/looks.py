@@ -70,7 +70,7 @@ class Look:
     stopped: str = ""
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """The look in a line for a person."""
         at = _ON[self.on] + f" ({self.where})" * bool(self.where)
         more = len(self.compared) - SHOWN_COMPARED
@@ -292,7 +292,7 @@ def view_looks(events: Iterable[Event]) -> tuple[LookView, ...]:
 def describe_looks(looks: Mapping[str, Sequence[Look]]) -> Iterator[str]:
     """A line for each look, by policy."""
     for policy in sorted(looks):
-        yield from (f"looked {policy}: {look.words}" for look in looks[policy])
+        yield from (f"looked {policy}: {look.description}" for look in looks[policy])
 
 
 def note_looks(looks: Sequence[Look]) -> list[dict[str, Any]]:

@@ -144,7 +144,7 @@ class Head:
 
     @property
     def text(self) -> str:
-        """It as a line of JSON."""
+        """The head as a line of JSON."""
         content = {"format": HEAD_FORMAT, "event": self.number, "hash": self.hash, "noted": self.noted}
         return json.dumps(content) + "\n"
 

@@ -241,7 +241,7 @@ def describe_status(site: Site, *, now: datetime | None = None, draw: Draw | Non
     with site.open_registry(read_only=True) as registry:
         yield from (f"held {hold.policy}: {describe_hold(hold)}" for hold in _list_holds(registry.events))
         yield from describe_looks(group_looks(registry.events))
-    yield from (f"outstanding {task.words}; `release-pipeline deliver` does it" for task in list_outstanding(site))
+    yield from (f"outstanding {task.description}; `release-pipeline deliver` does it" for task in list_outstanding(site))
     for reason in broken:
         yield f"broken: {reason}"
 
@@ -268,7 +268,7 @@ def _describe_coming(
     return replace(
         line,
         state="late" if is_late else "waiting",
-        reason=words if hold is None else f"{words}; {hold.words}",
+        reason=words if hold is None else f"{words}; {hold.description}",
         late=is_late,
         due=None if upcoming.due is None else upcoming.due.isoformat(),
         has_room=fits,

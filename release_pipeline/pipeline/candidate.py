@@ -61,7 +61,7 @@ def freeze_candidate(context: StageContext) -> StageResult:
         validated = read_checkpoint(context, workspace, Validated)
         clusters = read_checkpoint(context, workspace, Microaggregated)
         check_records(context, workspace, clusters, are_read=False)
-        failed = dict.fromkeys(gate.words for gate in audited.judged if not gate.passed)
+        failed = dict.fromkeys(gate.refusal for gate in audited.judged if not gate.passed)
         table = stored_table(workspace, suppressed.table, list(policy.released_columns))
         refuse(str(context.id), check_roles(list(table.column_names), policy))
         facts = collect_public_facts(context, records=validated.records, rows_out=table.num_rows, suppressed=suppressed)

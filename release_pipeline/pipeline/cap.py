@@ -148,7 +148,7 @@ def _find_refusal(policy: Policy, caps: Caps, account: Account, charges: list[Ch
 
 
 def describe_headroom(headroom: Headroom) -> Iterator[str]:
-    """It in lines for a person."""
+    """The lines that people read."""
     policy, account, ahead, losses = headroom.policy, headroom.account, headroom.ahead, headroom.losses
     if losses is None:
         yield "depends on the number of rows: name it with --rows"

@@ -127,7 +127,7 @@ def restores_order(policy: Policy) -> bool:
 
 
 def describe_typical(plan: Plan) -> Iterator[str]:
-    """It in lines for a person."""
+    """A line for each column."""
     for typical in find_typical(plan):
         column = plan.policy.noise_columns[typical.column]
         of = f" (simulated with {count_of(typical.rows, 'record')})" if plan.rows is not None and typical.rows < plan.rows else ""
@@ -264,7 +264,7 @@ def _find_last(home: Path, policy: Policy) -> Charge | None:
 
 
 def describe_check(check: Check, *, width: int = 110) -> Iterator[str]:
-    """It in lines for a person. What is wrong with the site is told after the plan."""
+    """The lines that `check` prints. What is wrong with the site comes after the plan."""
     yield from describe_plan(check.plan, width=width)
     if check.header is not None and not check.header.faults:
         yield f"{'header':<12}{f'not read: {check.header.unread}' if check.header.unread else 'has all declared columns'}"
@@ -288,7 +288,7 @@ def describe_obstacles(same_people: Iterable[str], refusals: Iterable[Refusal], 
 
 
 def view_check(check: Check) -> CheckDocument:
-    """It for a script."""
+    """What `check --json` prints."""
     plan = view_plan(check.plan)
     parts = {field.name: getattr(plan, field.name) for field in dataclasses.fields(plan)}
     headroom = check.headroom

@@ -182,6 +182,6 @@ def find_enough(policy: Policy, records: int) -> int:
 
 
 def describe_memory(memory: MemoryView, records: int) -> str:
-    """It in a line for a person."""
+    """The need and the allowance in a line."""
     about = f"about {format_size(memory.needed)} of {format_size(memory.allowed)} for {records:,} rows"
     return about if memory.is_enough else f"{about}: a run is refused before anything is charged"

@@ -122,7 +122,7 @@ def judge_before_charge(context: StageContext, records: Records, content: str) -
     linked = ladder[-1].linked.value if ladder else None
     judged += judge_linkage(policy, linked)
     failed = [gate for gate in judged if not gate.passed]
-    reasons = tuple(gate.words for gate in failed)
+    reasons = tuple(gate.refusal for gate in failed)
     if reasons:
         context.count_refusal()  # before a figure is written
         free = "No noise was drawn, and nothing is charged." if policy.method.is_noisy else "Nothing is charged."

@@ -31,7 +31,7 @@ def open_release(
     progress: Callable[[str], None] = lambda _: None,
     probe: Probe | None = None,
 ) -> StageContext:
-    """The flow of one release of a policy of the site, at its last opened revision.
+    """The context of one release of a policy of the site, at its last opened revision.
 
     `release` is NAME, NAME/rN or POLICY/NAME/rN, and may be left out where there is only one. A revision that was not opened, or
     was given up for another, is refused.

@@ -256,7 +256,7 @@ def _judge_candidate(candidate: Path, policy: Policy, status: ReleaseStatus) -> 
     if note_facts(evidence.facts, str(status.candidate_hash)) != status.facts:
         yield "The registry tells other facts of it than the evidence that was signed."
     gates += judge_gates({name: asdict(figures) for name, figures in evidence.columns.items()}, policy.gates)
-    yield from (gate.words for gate in gates if not gate.passed)
+    yield from (gate.refusal for gate in gates if not gate.passed)
 
 
 # What can still happen to a published package: it is retracted, or superseded by a later revision.

@@ -26,7 +26,7 @@ class Sums:
 
     @classmethod
     def of(cls, connection: duckdb.DuckDBPyConnection, key: bytes) -> Sums:
-        """Those of everything that is there."""
+        """The sums of everything that is there."""
         return cls(
             exposed=_sum_rows(connection, statement("stages/read_exposed"), key),
             identities=_sum_identities(connection, "main.identities", key),

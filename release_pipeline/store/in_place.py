@@ -71,7 +71,7 @@ class _ColumnDigest:
             self._values.update(data[int(ends[0]) : int(ends[-1])])
 
     def finish(self) -> str:
-        """It, of all cells."""
+        """The digest of all cells that were added."""
         runs = (self._missing, self._lengths, self._values)
         parts = [str(self._kind), self._count, *(run.hexdigest() for run in runs)]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -57,7 +57,7 @@ class ReleaseId:
 
     @property
     def file_name(self) -> str:
-        """It as the name of one file."""
+        """Its name as the name of one file."""
         return str(self).replace("/", "~")
 
     @property

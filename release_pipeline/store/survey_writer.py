@@ -61,14 +61,16 @@ def write_survey(path: Path, table: pa.Table, columns: Sequence[FileColumn], for
     coded = [column for column in columns if column.reasons]
     options: dict[str, Any] = {
         "column_labels": {column.name: column.label for column in columns},
-        "variable_value_labels": {name: known for name, known in labels.items() if known},
+        "variable_value_labels": {name: of_column for name, of_column in labels.items() if of_column},
     }
-    options["variable_format"] = {one.name: _MOMENTS[form][one.kind] for one in columns if one.kind in _MOMENTS[form]}
+    options["variable_format"] = {column.name: _MOMENTS[form][column.kind] for column in columns if column.kind in _MOMENTS[form]}
     if form == "dta":
-        options |= {"version": _STATA, "missing_user_values": {one.name: sorted(one.reasons.values()) for one in coded}}
+        options |= {"version": _STATA, "missing_user_values": {column.name: sorted(column.reasons.values()) for column in coded}}
     else:
-        options |= {"row_compress": True, "missing_ranges": {one.name: _missing_ranges(one) for one in coded}}
-        options["variable_format"] |= {one.name: _spss_format(one) for one in columns if one.kind in ("number", "whole number")}
+        options |= {"row_compress": True, "missing_ranges": {column.name: _missing_ranges(column) for column in coded}}
+        options["variable_format"] |= {
+            column.name: _spss_format(column) for column in columns if column.kind in ("number", "whole number")
+        }
     try:
         (writer.write_dta if form == "dta" else writer.write_sav)(frame, str(path), **options)
     except Exception:  # what the library says may quote cells

@@ -171,7 +171,7 @@ def tell_remarks(registry: Registry, trust: Trust, subject: str, *, reader: str 
 
 def is_told(role: str, about: str, status: ReleaseStatus) -> bool:
     """Whether what somebody in this role remarked on the candidate with that hash may be told to everybody."""
-    return role != "reviewer" or about in status.told or (about != status.candidate_hash and not status.is_blind)
+    return role != "reviewer" or about in status.disclosed or (about != status.candidate_hash and not status.is_blind)
 
 
 # The votes on a candidate, and who may see which.

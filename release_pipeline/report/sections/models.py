@@ -54,7 +54,7 @@ def _judge_prediction(prediction: PredictionView, model: Learned) -> Sentence:
         more.append(REVIEWERS("predictions.keeps", share=format_share(share)))
     if is_number(model.released) and is_number(guess) and model.released < guess:
         more.append(REVIEWERS("predictions.worse"))
-    words = review(
+    first = review(
         "predictions.one",
         target=Name(prediction.target),
         model=Name(model.model),
@@ -64,7 +64,7 @@ def _judge_prediction(prediction: PredictionView, model: Learned) -> Sentence:
         trained=count_things(prediction.trained, "record"),
         tested=format_count(prediction.tested),
     )
-    return (*words, *(f" {sentence}" for sentence in more))
+    return (*first, *(f" {sentence}" for sentence in more))
 
 
 # The section on what synthetic rows kept of the tables of one, two and three columns, and how near

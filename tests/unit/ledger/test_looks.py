@@ -71,7 +71,7 @@ def test_a_look_is_an_event_with_its_policy_and_nothing_of_the_data(tiny: TinySi
     assert (event.kind, event.release, dict(event.content)) == ("looked", None, {**content, "compared": list(SETTINGS)})
     assert find_looks(tiny.events(), "people") == (noted,)
     assert (noted.number, noted.noted, noted.compared) == (event.number, event.noted, SETTINGS)
-    assert noted.words == f"{event.noted[:10]} by ana, at a source, which was masked: dp-cdf, epsilon 1; dp-cdf, epsilon 2"
+    assert noted.description == f"{event.noted[:10]} by ana, at a source, which was masked: dp-cdf, epsilon 1; dp-cdf, epsilon 2"
     (tiny.home / "policies" / "people.yaml").unlink()
     with tiny.site.open_registry(read_only=True) as registry:
         assert policy_of(registry, noted.policy_hash) == policy
@@ -166,7 +166,7 @@ def test_what_was_called_public_is_a_look_if_it_was_the_source(origin: str, *, c
     charged = Event(2, RESERVED, NOTED, ONE, {"population": "folk", "origins": [origin]}, "")
     found = find_looks_before((said, charged), ONE)
     assert [look.on for look in found] == ["public"] * concerns
-    assert all("that is public, as they said (shelf): dp-cdf, epsilon 1" in look.words for look in found)
+    assert all("that is public, as they said (shelf): dp-cdf, epsilon 1" in look.description for look in found)
     theirs = [VerifiedEvent(each.number, each.kind, str(each.release), dict(each.content), "") for each in (said, charged)]
     assert _concerns(*theirs) is concerns  # pyright: ignore[reportPrivateUsage]
 

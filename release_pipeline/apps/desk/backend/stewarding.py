@@ -81,7 +81,7 @@ def _show_policy(asked: Asked) -> Document:
         trust = read_trust(site, registry)
         since = find_since(registry, trust, name, policy)
         steward = find_steward(site, name, registry.events)
-        looks = [look.words for look in find_looks(registry.events, name)]
+        looks = [look.description for look in find_looks(registry.events, name)]
         remarks = _describe_remarks(asked, registry, trust, name, policy)
     return {
         "name": name,
