@@ -121,8 +121,8 @@ class _OneByOne(Sequence[Numbers]):
     names: Sequence[str]
     get: Callable[[str], Numbers]
 
-    def __getitem__(self, index: Any) -> Any:
-        return self.get(self.names[index])
+    def __getitem__(self, index: Any) -> Any:  # of one column: nobody asks for a slice
+        return self.get(str(self.names[index]))
 
     def __len__(self) -> int:
         return len(self.names)

@@ -11,21 +11,21 @@ from release_pipeline.ledger.states import PRUNED, ReleaseStatus, read_statuses
 from release_pipeline.pipeline.gates import forget_refusal
 from release_pipeline.policy import Policy
 from release_pipeline.store.registry import ReleaseId
-from release_pipeline.store.rooms import prune_workspaces
 from release_pipeline.store.site import Site
+from release_pipeline.store.vault_files import prune_workspaces
 from release_pipeline.trust.members import TRUSTED
 
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """The rooms of a population that were emptied, or would be."""
+    """The releases of a population whose tables were removed, or would be."""
 
     population: str
     releases: tuple[ReleaseId, ...]
 
 
 def prune(site: Site, *, now: datetime | None = None, dry_run: bool = False) -> list[Pruned]:
-    """Empty the rooms of releases that are done with and older than their policy retains, and rewrite the files that held them,
+    """Remove the tables of releases that are done with and older than their policy retains, and rewrite the files that held them,
     so that what was removed cannot be read from them any more. A release that is charged and not drawn keeps what a retry needs.
     """
     now = now or datetime.now(UTC)
@@ -34,8 +34,8 @@ def prune(site: Site, *, now: datetime | None = None, dry_run: bool = False) -> 
     for file in sorted(site.vault.glob("*.duckdb")):  # every one: a policy's population may have been another
         due: dict[str, ReleaseId] = {}
 
-        def choose(rooms: Sequence[str], due: dict[str, ReleaseId] = due) -> list[str]:
-            due |= {status.id.workspace: status.id for status in _find_due(site, now) if status.id.workspace in rooms}
+        def choose(workspaces: Sequence[str], due: dict[str, ReleaseId] = due) -> list[str]:
+            due |= {status.id.workspace: status.id for status in _find_due(site, now) if status.id.workspace in workspaces}
             return [] if dry_run else list(due)
 
         prune_workspaces(file, choose)
@@ -59,7 +59,7 @@ def _note(site: Site, releases: Sequence[ReleaseId]) -> None:
 
 
 def _find_due(site: Site, now: datetime) -> list[ReleaseStatus]:
-    """The releases whose rooms may go, as they stand at this moment."""
+    """The releases whose tables may go, as they stand at this moment."""
     return [known for known, policy in _list_under_policies(site) if policy is not None and _is_due(policy, known, now)]
 
 
@@ -75,7 +75,7 @@ def _list_under_policies(site: Site) -> list[tuple[ReleaseStatus, Policy | None]
 
 
 def _is_due(policy: Policy, status: ReleaseStatus, now: datetime) -> bool:
-    """Whether this release was left alone for as long as its policy retains it, and no retry needs what is in its room."""
+    """Whether this release was left alone for as long as its policy retains it, and no retry needs its tables."""
     undrawn = status.charge is not None and status.drawn is None and status.replaced is None
     unfinished = status.state in ("drawn", "reserved") and status.replaced is None
     if policy.retain is None or status.pruned >= status.since or undrawn or unfinished:

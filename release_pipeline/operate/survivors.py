@@ -30,8 +30,8 @@ from release_pipeline.policy.values.text import read_yaml
 from release_pipeline.store.ledger import LOST, Charge, add_charge, list_charges
 from release_pipeline.store.registry import RESTORED, Event, Registry, ReleaseId, hash_of_json
 from release_pipeline.store.registry_server import Server
-from release_pipeline.store.rooms import open_rooms
 from release_pipeline.store.site import Site
+from release_pipeline.store.vault_files import open_vault
 from release_pipeline.trust.keys import PrivateKey
 from release_pipeline.trust.members import need_trust
 from release_pipeline.trust.revocation import revoked_text
@@ -88,8 +88,8 @@ def list_kept(place: Path) -> tuple[ReleaseId, ...]:
     found = {"/".join(folder.parts[-3:]) for folder in (place / "vault" / "candidates").glob("*/*/r*")}
     for population in list_files(place / "vault"):
         try:
-            with open_rooms(place / "vault", population, wait=0) as rooms:
-                found |= set(rooms.charged())
+            with open_vault(place / "vault", population, wait=0) as reader:
+                found |= set(reader.charged())
         except StoreBusy:
             raise
         except ReleasePipelineError:  # damaged: then what lies beside it must do

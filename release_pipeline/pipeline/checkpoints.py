@@ -142,7 +142,7 @@ def _seal(context: StageContext, stage: str, checkpoint: Mapping[str, Any]) -> s
 
 
 def keep_people(context: StageContext, workspace: ReleaseWorkspace) -> None:
-    """Keep who is in the release next to the rooms, under the seal of what was kept so before (`check_vaults` missed none)."""
+    """Keep who is in the release outside its schema, under the seal of what was kept so before (`check_vaults` missed none)."""
     kept = read_people_sums(context.site, context.policy.population, workspace.people_note())
     people, key = context.policy.person_column is not None, people_sums_key(context.site)
     sums = workspace.expose(str(context.id), people=people, key=key, kept=kept)

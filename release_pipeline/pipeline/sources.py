@@ -70,17 +70,12 @@ def list_origins(site: Site, source: Source) -> list[str]:
     """Of what a policy declares, as it is there now: as it is written, where that is, and what is in it where it is a file, or in
     the files of a folder."""
     origins = [_hash_place(site, _write(source))]
-    file = find_source_file(site, source)
-    if file is None:
+    if source.path is None:
         origins.append(_hash_place(site, expand(_write(source), site.environment)))
     else:
-        origins += [origin for part in _list_files(file) for origin in list_file_origins(site, part)]
+        files = _list_files(_find_file(site, source.path))
+        origins += [origin for file in files for origin in list_file_origins(site, file)]
     return list(dict.fromkeys(origins))
-
-
-def find_source_file(site: Site, source: Source) -> Path | None:
-    """The file or folder that a source is; None where it is a table of a server."""
-    return None if source.path is None else _find_file(site, source.path)
 
 
 def find_source_like(site: Site, file: Path, *, strict: bool) -> str:

@@ -1,6 +1,6 @@
 """What the vaults of a site hold, and who was in which charged release, held against the registry.
 
-Who was in which charged release, under the seal of the vault's key: sums over rows that outlive the rooms of their releases,
+Who was in which charged release, under the seal of the vault's key: sums over rows that outlive the schemas of their releases,
 which the sealed notes of stages do not cover.
 """
 
@@ -20,9 +20,9 @@ from release_pipeline.store.database import WAIT_SECONDS, is_unfinished
 from release_pipeline.store.exposed import Sums
 from release_pipeline.store.ledger import RESTORE, VaultDamaged
 from release_pipeline.store.registry import Event, ReleaseId
-from release_pipeline.store.rooms import Rooms, open_rooms
 from release_pipeline.store.site import Site
 from release_pipeline.store.vault import ReleaseWorkspace
+from release_pipeline.store.vault_files import VaultReader, open_vault
 
 
 def people_sums_key(site: Site) -> bytes:
@@ -53,17 +53,17 @@ def list_sealed(events: Sequence[Event], population: str) -> set[str]:
     return {str(name) for name, status in statuses if status.drawn and status.charge and status.charge.population == population}
 
 
-def find_people_faults(site: Site, population: str, rooms: Rooms, events: Sequence[Event], *, deep: bool) -> Iterator[str]:
+def find_people_faults(site: Site, population: str, reader: VaultReader, events: Sequence[Event], *, deep: bool) -> Iterator[str]:
     """What of the people is not as it was sealed; `deep`: the sums are made again, too."""
     try:
-        sums = read_people_sums(site, population, rooms.people_note())
+        sums = read_people_sums(site, population, reader.people_note())
     except VaultDamaged as error:
         yield error.what.rstrip(".")
         return
     if sums is None:
         if list_sealed(events, population):
             yield "the note of who was in which release is missing"
-    elif deep and sums != rooms.sum_people(people_sums_key(site)):
+    elif deep and sums != reader.sum_people(people_sums_key(site)):
         yield "who was in which release is not what was written"
 
 
@@ -94,8 +94,8 @@ def check_vaults(site: Site, population: str, workspace: ReleaseWorkspace) -> No
     before = read_statuses(events)
     vaults = {population: _read_charged(site, population, workspace, events)}
     for name in sorted(list_ancestors(read_caps(site).declared, population) & set(list_files(site.vault))):
-        with open_rooms(site.vault, name, wait=WAIT_SECONDS) as rooms:
-            vaults[name] = _read_charged(site, name, rooms, events)
+        with open_vault(site.vault, name, wait=WAIT_SECONDS) as reader:
+            vaults[name] = _read_charged(site, name, reader, events)
     # a charge is noted before a vault keeps it, and a draw after; in the vaults of other populations others may be at work
     after = list_statuses(site) if len(vaults) > 1 else before
     for name, (charged, is_sealed) in vaults.items():
@@ -118,11 +118,11 @@ def list_files(vault: Path) -> list[str]:
 
 
 def _read_charged(
-    site: Site, population: str, rooms: ReleaseWorkspace | Rooms, events: Sequence[Event]
+    site: Site, population: str, reader: ReleaseWorkspace | VaultReader, events: Sequence[Event]
 ) -> tuple[Collection[str], bool]:
     """The releases that a vault keeps as charged, and whether these are the ones that it was given: the table is small, and
     asked before each charge."""
-    sums = read_people_sums(site, population, rooms.people_note())
+    sums = read_people_sums(site, population, reader.people_note())
     if sums is None:
-        return rooms.charged(), not list_sealed(events, population)
-    return rooms.charged(), sums.charged == rooms.sum_charged(people_sums_key(site))
+        return reader.charged(), not list_sealed(events, population)
+    return reader.charged(), sums.charged == reader.sum_charged(people_sums_key(site))

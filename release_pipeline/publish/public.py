@@ -180,13 +180,10 @@ def render_datapackage(package: PackageView, hashes: Mapping[str, tuple[str, int
     return json.dumps(descriptor, indent=2, ensure_ascii=True) + "\n"
 
 
-def _describe_claim(package: PackageView) -> str:
-    return PUBLIC("package.description", claim=end_sentence(package.card.claim.words))
-
-
 def _tell_about(about: About, package: PackageView) -> dict[str, Any]:
     """What the data are, in the terms of the standard, and next to them what it has no term for."""
     licence, publisher = about.licence, about.publisher
+    claim = PUBLIC("package.description", claim=end_sentence(package.card.claim.words))
     contributors: list[dict[str, Any]] = [
         {"title": one.name, "roles": [one.role], **({"organization": one.organisation} if one.organisation else {})}
         | ({"path": f"https://orcid.org/{one.orcid}"} if one.orcid else {})
@@ -199,7 +196,7 @@ def _tell_about(about: About, package: PackageView) -> dict[str, Any]:
     covered = {**dataclasses.asdict(about.coverage), "places": list(about.coverage.places)}
     return {
         "title": about.title,
-        "description": f"{end_sentence(about.description)} {_describe_claim(package)}",
+        "description": f"{end_sentence(about.description)} {claim}",
         "licenses": [
             {**({"name": licence.name} if licence.name != licence.title else {}), "path": licence.url, "title": licence.title}
         ],

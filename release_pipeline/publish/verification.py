@@ -20,9 +20,9 @@ from release_pipeline.store.database import is_unfinished
 from release_pipeline.store.files import SUMS, is_whole
 from release_pipeline.store.ledger import RESERVED, find_budget_faults, list_charges, list_populations
 from release_pipeline.store.registry import Event, Registry, ReleaseId
-from release_pipeline.store.rooms import Rooms, open_rooms
 from release_pipeline.store.site import Site, find_site
 from release_pipeline.store.swap import find_left, is_stopped
+from release_pipeline.store.vault_files import VaultReader, open_vault
 from release_pipeline.trust.members import read_trust
 from release_pipeline.trust.revocation import REVOKED_FILE, list_public
 from release_pipeline.verifier.command import examine as examine_path
@@ -195,14 +195,16 @@ def _verify_vault(
     statuses = read_statuses(events).values()
     drawn = [status for status in statuses if status.drawn and status.charge and status.charge.population == population]
     try:
-        with open_rooms(site.vault, population, wait=PATIENCE) as rooms:
-            kept, faults = rooms.charged(), list(find_people_faults(site, population, rooms, events, deep=deep))
+        with open_vault(site.vault, population, wait=PATIENCE) as reader:
+            kept, faults = reader.charged(), list(find_people_faults(site, population, reader, events, deep=deep))
             faults += _find_uncharged(site, population, kept)
             for status in drawn:
                 if str(status.id) not in kept:
                     faults.append(f"{status.id}: who was in it is missing")
                 if not status.pruned:
-                    faults += [f"{status.id}: {fault}" for fault in _find_room_faults(site, rooms, status, charged, deep=deep)]
+                    faults += [
+                        f"{status.id}: {fault}" for fault in _find_workspace_faults(site, reader, status, charged, deep=deep)
+                    ]
     except StoreBusy:
         yield Finding("note", f"{name}: another process is working with it, so its tables were not looked at")
         return
@@ -219,8 +221,8 @@ def _verify_stranger(site: Site, population: str) -> Iterator[Finding]:
     """The file of a population that the registry has charged nothing to: a release may have begun there, and no more."""
     name = f"vault/{population}.duckdb"
     try:
-        with open_rooms(site.vault, population, wait=PATIENCE) as rooms:
-            yield from (Finding("FAIL", f"{name}: {fault}") for fault in _find_uncharged(site, population, rooms.charged()))
+        with open_vault(site.vault, population, wait=PATIENCE) as reader:
+            yield from (Finding("FAIL", f"{name}: {fault}") for fault in _find_uncharged(site, population, reader.charged()))
     except StoreBusy:
         yield Finding("note", f"{name}: another process is working with it, so it was not looked at")
     except ReleasePipelineError as error:
@@ -233,10 +235,10 @@ def _find_uncharged(site: Site, population: str, kept: Collection[str]) -> Itera
         yield f"{release}: it was charged, and the registry does not know that: an older registry was put back"
 
 
-def _find_room_faults(
-    site: Site, rooms: Rooms, status: ReleaseStatus, charged: Mapping[str, Policy], *, deep: bool
+def _find_workspace_faults(
+    site: Site, reader: VaultReader, status: ReleaseStatus, charged: Mapping[str, Policy], *, deep: bool
 ) -> Iterator[str]:
-    workspace = rooms.enter(status.id.workspace)
+    workspace = reader.open_workspace(status.id.workspace)
     if workspace is None:
         yield "its tables are missing, and no event says that they were pruned"
         return

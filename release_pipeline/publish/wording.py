@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from decimal import Decimal
 
 from release_pipeline.formats.package import file_of
 from release_pipeline.mechanisms.accounting.budget import format_nano
@@ -108,17 +107,14 @@ def describe_missing(policy: Policy, name: str, column: NoiseColumn | ListedColu
         else:
             sentences.append(PUBLIC("missing.kept_reasons", reasons=reasons, column=beside))
     if isinstance(column, NoiseColumn) and isinstance(column.missing, Fill):
-        sentences.append(PUBLIC("missing.value", value=_say_fill(column, column.missing.fill)))
+        fill = column.missing.fill
+        sentences.append(PUBLIC("missing.value", value=format(fill, "f") if column.clock is None else column.say(fill)))
     if isinstance(column.missing, MissingCategory):
         sentences.append(PUBLIC("missing.entry", entry=column.missing.category))
     words = " ".join(sentences)
     if not may_be_blanked(column, policy.suppress):
         return words or PUBLIC("missing.none")
     return PUBLIC("missing.also_blanked", filled=words) if words else PUBLIC("missing.blanked")
-
-
-def _say_fill(column: NoiseColumn, fill: Decimal) -> str:
-    return format(fill, "f") if column.clock is None else column.say(fill)
 
 
 def describe_hierarchy(policy: Policy, name: str, column: GeneraliseColumn, level: str | None) -> str:

@@ -17,8 +17,8 @@ from release_pipeline.store.files import locked
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Sums of keyed hashes over the rows that are kept of people next to the rooms, table by table. Nobody without the key can
-    change, add or remove a row and keep its sum; the sum after a release follows from that before it."""
+    """Sums of keyed hashes over the rows that are kept of people outside the releases' schemas, table by table. Nobody without
+    the key can change, add or remove a row and keep its sum; the sum after a release follows from that before it."""
 
     exposed: int
     identities: int
@@ -137,18 +137,17 @@ def _copy_people(source: duckdb.DuckDBPyConnection, memory: duckdb.DuckDBPyConne
     return dict(source.execute(statement("stages/list_charged")).fetchall())
 
 
-# What a vault keeps of the people next to the rooms of its releases, and how notes are written
-# there.
+# What a vault keeps of the people, and how notes are written there.
 
 
-class BesideRooms:
-    """What a vault keeps of the people outside the rooms, so that it outlives them."""
+class PeopleTables:
+    """What a vault keeps of the people outside the schemas of its releases, so that it outlives them."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
 
     def has(self, table: str) -> bool:
-        """Whether the vault has this table next to its rooms; one that is read only, and just made, may not."""
+        """Whether the vault has this table outside the schemas; one that is read only, and just made, may not."""
         return True
 
     def charged(self) -> dict[str, bool]:

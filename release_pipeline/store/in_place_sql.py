@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 import pyarrow as pa
@@ -123,7 +123,7 @@ class PostgresInPlace:
         """The counts of the tables that are counted, one after the other."""
         plan, values, cells, first = function.plan, _Values(), list[Part](), 0
         records = self._records(values)
-        encoders = enumerate(zip(columns, function.encoders, strict=True))
+        encoders = enumerate(zip(columns, cast("Sequence[Cells]", function.encoders), strict=True))
         groups = [self._write_group(column, index, encoder, plan, values) for index, (column, encoder) in encoders]
         for number, table in enumerate(plan.counted):
             steps = (f"group{column} * {plan.cells(table[index + 1 :])}" for index, column in enumerate(table))

@@ -19,7 +19,7 @@ from release_pipeline.rows.columns import AnyTable, ColumnTable
 from release_pipeline.rows.counted import CountPart
 from release_pipeline.store.database import open_database, read_batches, remove_spilled, source_errors, statement, transaction
 from release_pipeline.store.environment import DATABASE
-from release_pipeline.store.exposed import BesideRooms, Sums, add_identities, read_note, sum_charged, sum_exposed_in, write_note
+from release_pipeline.store.exposed import PeopleTables, Sums, add_identities, read_note, sum_charged, sum_exposed_in, write_note
 from release_pipeline.store.files import make_vault
 from release_pipeline.store.in_place import TIMES, RecordsInPlace, RelationInPlace, give_one, hash_columns
 from release_pipeline.store.in_place_sql import open_in_place as open_in_postgres
@@ -32,7 +32,7 @@ from release_pipeline.store.spark import SparkAddress, SparkFiles, SparkSource, 
 _BATCH = 1 << 17  # records that are counted together
 
 
-class ReleaseWorkspace(BesideRooms):
+class ReleaseWorkspace(PeopleTables):
     """The tables and notes of one release. A stage writes its tables and its note in one transaction.
 
     The transaction has the file for itself, so that a column is hashed once, until its table is written again.
@@ -158,7 +158,7 @@ class ReleaseWorkspace(BesideRooms):
         return self._connection.sql(text, params={"policy": policy}).to_arrow_table().column(0).to_numpy()
 
     def keep_blocks(self, policy: str, table: str, column: str) -> None:
-        """Keep next to the rooms in which block each record's person is, by a column of a table of this room, and who of earlier
+        """Keep outside the schemas in which block each record's person is, by a column of a table of this one, and who of earlier
         releases of the policy is not here: these stay with the others of their block."""
         self._check("owners", ["person"])
         self._check(table, [column])
@@ -199,7 +199,7 @@ class ReleaseWorkspace(BesideRooms):
     def columns(self, name: str) -> tuple[str, ...]:
         """The columns that the table `name` has."""
         if name not in self._find_stored():
-            raise StoreError(f"there is no table '{name}' in this release's room.", remedy="Run the release from its start.")
+            raise StoreError(f"the vault has no table '{name}' of this release.", remedy="Run the release from its start.")
         return self._find_stored()[name]
 
     def _check(self, name: str, columns: Sequence[str]) -> Sequence[str]:
@@ -237,7 +237,7 @@ class ReleaseWorkspace(BesideRooms):
             self._connection.execute(statement("stages/delete_note"), {"stage": stage})
 
     def expose(self, release: str, *, people: bool, key: bytes, kept: Sums | None) -> Sums:
-        """Keep that this release is charged, and who is in it (its table `people`), next to the rooms: that outlives them. Gives
+        """Keep that this release is charged, and who is in it (its table `people`), outside the schemas, which it outlives. Gives
         the sums after it, from those that were `kept`; without any, of everything that is there."""
         known = Sums.of(self._connection, key) if kept is None else kept
         exposed = known.exposed - sum_exposed_in(self._connection, release, key)
@@ -266,20 +266,20 @@ class ReleaseWorkspace(BesideRooms):
         self._hashes.pop(name, None)
 
 
-ROOMS = RLock()
+VAULT_LOCK = RLock()
 
 
 @contextmanager
 def open_workspace(vault: Path, population: str, release: str, *, memory: int | None = None) -> Generator[ReleaseWorkspace]:
-    """The room of `release` (policy/partition/rN) in the vault of its population, in one transaction: all or nothing.
+    """The schema of `release` (policy/partition/rN) in the vault of its population, in one transaction: all or nothing.
 
-    DuckDB takes its share of `memory`, if that is given, and then goes on next to its file. One room at a time: between processes
-    DuckDB's lock sees to it, between the threads of one a lock of ours.
+    DuckDB takes its share of `memory`, if that is given, and then goes on next to its file. One schema is open at
+    a time: between processes by DuckDB's lock, between the threads of one by a lock of ours.
     """
     make_vault(vault)
     limit = None if memory is None else int(memory * DATABASE)
     file = vault / f"{population}.duckdb"
-    with ROOMS, open_database(file, memory=limit) as connection:
+    with VAULT_LOCK, open_database(file, memory=limit) as connection:
         remove_spilled(file)
         connection.execute(statement("schema/create_release_schema", workspace=release))
         connection.execute(statement("schema/use_release_schema", workspace=release))

@@ -24,14 +24,13 @@ from release_pipeline.pipeline.opening import open_release
 from release_pipeline.pipeline.release import run_release
 from release_pipeline.pipeline.reservation import Reservation, reserve
 from release_pipeline.policy.plans.loss import release_loss
-from release_pipeline.store import rooms
 from release_pipeline.store.database import open_database
 from release_pipeline.store.files import PLAIN, locked, sync
 from release_pipeline.store.ledger import Charge, add_charge, list_charges
 from release_pipeline.store.registry import ReleaseId
-from release_pipeline.store.rooms import prune_workspaces
 from release_pipeline.store.site import Site
 from release_pipeline.store.vault import open_workspace
+from release_pipeline.store.vault_files import prune_workspaces
 from tests.integration.processes import COMMAND, LONGEST, PROCESSES, TOGETHER, Program, child, hear, start_program
 from tests.integration.sites import ROOT, TinySite, make_site
 
@@ -320,7 +319,7 @@ def test_vault_is_not_replaced_while_another_opens_it(tmp_path: Path, monkeypatc
             assert opening.wait(TOGETHER)
 
     another = threading.Thread(target=open_slowly)
-    monkeypatch.setattr(rooms, "sync", sync_and_wait)
+    monkeypatch.setattr(vault_files, "sync", sync_and_wait)
     assert prune_workspaces(file, lambda rooms: rooms[:1]) != []
     another.join(LONGEST)
     assert found == [old] != [file.stat().st_ino]
