@@ -24,6 +24,7 @@ from release_pipeline.pipeline.opening import open_release
 from release_pipeline.pipeline.release import run_release
 from release_pipeline.pipeline.reservation import Reservation, reserve
 from release_pipeline.policy.plans.loss import release_loss
+from release_pipeline.store import vault_files
 from release_pipeline.store.database import open_database
 from release_pipeline.store.files import PLAIN, locked, sync
 from release_pipeline.store.ledger import Charge, add_charge, list_charges
