@@ -256,7 +256,7 @@ def _expect_errors(squares: Sequence[Numbers], numbers: Numbers, served: Served)
     variance = variance_of(known) if len(known) else 0.0
     each = [errors_of_groups(released, variance, served.groups, served.names) for released in squares]
     means = {
-        by: {label: float(np.mean([one[by][label] for one in each if label in one[by]])) for label in own}
+        by: {label: float(np.mean([errors[by][label] for errors in each if label in errors[by]])) for label in own}
         for by, own in each[0].items()
     }
     return summarise_groups(means)

@@ -283,7 +283,7 @@ def read_charged(charge: Event, policy: str) -> Charged:
 
 def view_looks(events: Iterable[Event]) -> tuple[LookView, ...]:
     """Every look for a script, in order."""
-    looks = sorted((look for found in group_looks(events).values() for look in found), key=lambda look: look.number)
+    looks = sorted((look for of_policy in group_looks(events).values() for look in of_policy), key=lambda look: look.number)
     return tuple(
         LookView(look.policy, look.policy_hash, look.number, look.noted, look.by, look.on, look.compared) for look in looks
     )

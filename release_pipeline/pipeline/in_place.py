@@ -71,8 +71,8 @@ def find_in_place(
     their types. The column of the person may have any."""
     if not policy.is_only_counted:
         return None
-    counted = tuple(name for name in columns if name != policy.person_column)
-    place = workspace.open_in_place(source, columns, release, engine=site.engine, workers=find_workers(site), counted=counted)
+    counted = [name for name in columns if name != policy.person_column]
+    place = workspace.open_in_place(source, columns, release, engine=site.engine, workers=find_workers(site))
     return place if place is not None and all(COUNTED.fullmatch(place.kinds[name]) for name in counted) else None
 
 
@@ -158,16 +158,14 @@ def stored_table(workspace: ReleaseWorkspace, name: str, columns: Sequence[str] 
 def _keep_cells(policy: Policy, workspace: ReleaseWorkspace, in_place: RecordsInPlace, source: str) -> Kept:
     """Count the cells of every column into tables of the vault. Whose records they are is in the table `raw`, as the source
     delivers it, until the checks have been judged. Refused where the source was changed meanwhile."""
-    snapshot, tables, records = in_place.snapshot(), list[str](), set[int]()
-    for name in in_place.kinds:
-        if name == policy.person_column:
-            workspace.write("raw", in_place.read_column(name))
-            tables.append("raw")
-            records.add(workspace.count_rows("raw"))
-        else:
-            workspace.write(table := _name_table(policy, name), in_place.count_cells(name))
-            records.add(int(np.sum(workspace.read(table, [TIMES]).column(0).to_numpy())))
-            tables.append(table)
+    snapshot, records, person = in_place.snapshot(), set[int](), policy.person_column
+    tables = ["raw" if name == person else _name_table(policy, name) for name in in_place.kinds]
+    if person is not None and person in in_place.kinds:
+        workspace.write("raw", in_place.read_column(person))
+        records.add(workspace.count_rows("raw"))
+    for name, cells in in_place.count_cells([name for name in in_place.kinds if name != person]):
+        workspace.write(table := _name_table(policy, name), cells)
+        records.add(int(np.sum(workspace.read(table, [TIMES]).column(0).to_numpy())))
     if len(records) > 1 or in_place.snapshot() != snapshot:
         raise refuse_changed(source)
     return Kept(tables, max(records), snapshot)

@@ -119,9 +119,9 @@ def _write_parquet(file: Path | IO[bytes], slices: Iterator[pa.Table]) -> None:
     with pyarrow.parquet.ParquetWriter(file, first.schema, compression="zstd", store_schema=is_labelled) as writer:
         writer.write_table(first, row_group_size=SLICE)
         del first  # while others are made
-        for one in slices:
-            writer.write_table(one, row_group_size=SLICE)
-            del one
+        for part in slices:
+            writer.write_table(part, row_group_size=SLICE)
+            del part
 
 
 def _write_csv(file: Path | IO[bytes], slices: Iterator[pa.Table]) -> None:
@@ -131,9 +131,9 @@ def _write_csv(file: Path | IO[bytes], slices: Iterator[pa.Table]) -> None:
     with pyarrow.csv.CSVWriter(file, first.schema, write_options=options) as writer:
         writer.write_table(first)
         del first
-        for one in slices:
-            writer.write_table(one)
-            del one
+        for part in slices:
+            writer.write_table(part)
+            del part
 
 
 def _spell_moments(table: pa.Table) -> pa.Table:

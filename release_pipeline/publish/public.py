@@ -185,9 +185,9 @@ def _tell_about(about: About, package: PackageView) -> dict[str, Any]:
     licence, publisher = about.licence, about.publisher
     claim = PUBLIC("package.description", claim=end_sentence(package.card.claim.words))
     contributors: list[dict[str, Any]] = [
-        {"title": one.name, "roles": [one.role], **({"organization": one.organisation} if one.organisation else {})}
-        | ({"path": f"https://orcid.org/{one.orcid}"} if one.orcid else {})
-        for one in about.contributors
+        {"title": person.name, "roles": [person.role], **({"organization": person.organisation} if person.organisation else {})}
+        | ({"path": f"https://orcid.org/{person.orcid}"} if person.orcid else {})
+        for person in about.contributors
     ]
     contributors.append({"title": publisher.name, "roles": ["publisher"], **({"path": publisher.url} if publisher.url else {})})
     contact = {"title": about.contact.name, "email": about.contact.email, "path": about.contact.url}

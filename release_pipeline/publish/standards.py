@@ -140,7 +140,7 @@ def render_dcat(package: PackageView, files: Files) -> str:
         "dct:issued": _date(package.card.published[:10]),
         "dcat:version": package.card.release.rpartition("/")[2],
         "dct:publisher": _make_agent(about.publisher.name, about.publisher.url),
-        "dct:creator": [_make_agent(one.name, None) for one in about.contributors if one.role == "creator"],
+        "dct:creator": [_make_agent(person.name, None) for person in about.contributors if person.role == "creator"],
         "dcat:contactPoint": drop_unsaid(contact),
         "dcat:keyword": list(about.keywords),
         "dct:temporal": _make_period(about.coverage.first, about.coverage.last),
@@ -218,7 +218,7 @@ def _study(package: PackageView) -> Lines:
     info.append(_tag("abstract", about.description))
     info += _within("sumDscr", _summary(package))
     yield from _within("stdyInfo", info)
-    collected = [_tag("dataCollector", one.name) for one in about.contributors if one.role == "collector"]
+    collected = [_tag("dataCollector", person.name) for person in about.contributors if person.role == "collector"]
     collected += [_tag("sampProc", about.sampling)] if about.sampling is not None else []
     method = [*_within("dataColl", collected)] if collected else []
     made = [package.card.headline or "", package.card.method.words, package.card.claim.words, package.card.claim.statement]

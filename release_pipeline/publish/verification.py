@@ -97,7 +97,7 @@ def verify_release(site: Site, release: ReleaseId) -> list[Finding]:
         revoked, succession = (
             str(file) if file.exists() else "" for file in (site.releases / REVOKED_FILE, site.releases / OFFICERS)
         )
-        findings += [_take_retracted(one, status) for one in examine(package, officers, revoked, succession).findings]
+        findings += [_take_retracted(finding, status) for finding in examine(package, officers, revoked, succession).findings]
     return findings
 
 
@@ -331,7 +331,7 @@ def _find_faults(folder: Path, status: ReleaseStatus, officers: Collection[str])
         return
     yield from _find_unburied(folder, status)
     try:
-        faults = [found.words for found in verify_path(folder, officers) if found.level == "FAIL"]
+        faults = [finding.words for finding in verify_path(folder, officers) if finding.level == "FAIL"]
     except NotVerifiable:  # nothing of a package is left in it
         return
     yield from (fault for fault in faults if status.state != RETRACTED or ": RETRACTED: " not in fault)

@@ -47,9 +47,9 @@ def format_size(size: int) -> str:
 def machine_memory() -> int:
     """What this machine has, or less where a container limits it."""
     size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for place in map(Path, _LIMITS):
+    for file in map(Path, _LIMITS):
         try:
-            limit = place.read_text(encoding="ascii").strip()
+            limit = file.read_text(encoding="ascii").strip()
         except OSError:
             continue
         if limit.isdigit():

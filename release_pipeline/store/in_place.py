@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import duckdb
 import numpy as np
@@ -86,6 +86,7 @@ def view_bytes(numbers: npt.NDArray[Any]) -> Any:
 # compared before anything else is read of them.
 
 
+CellsOfColumn: TypeAlias = tuple[str, Iterable[pa.RecordBatch]]
 TIMES = f"{OURS}_times"  # how many records have a cell
 COUNTED = re.compile(r"U?(TINY|SMALL)INT|U?INTEGER|BIGINT|FLOAT|DOUBLE|VARCHAR")  # the types whose cells are counted in place
 _BATCH = 1 << 17  # records that are read together
@@ -103,8 +104,9 @@ class RecordsInPlace(Protocol):
         """Is another when other records are delivered."""
         ...
 
-    def count_cells(self, column: str) -> Iterable[pa.RecordBatch]:
-        """The different cells of a column as they are delivered, ascending, and in `TIMES` how many records have each."""
+    def count_cells(self, columns: Sequence[str]) -> Iterator[CellsOfColumn]:
+        """Each of these columns with its different cells as they are delivered, ascending, and in `TIMES` how many records have
+        each."""
         ...
 
     def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
@@ -157,11 +159,12 @@ class RelationInPlace:
             hashes = hash_columns(self._read(self._records))
         return hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()
 
-    def count_cells(self, column: str) -> Iterator[pa.RecordBatch]:
+    def count_cells(self, columns: Sequence[str]) -> Iterator[CellsOfColumn]:
         """See `RecordsInPlace`."""
-        with source_errors(self._name):
-            cells = self._query("in_place/count_cells", column=column, times=TIMES)
-        yield from self._read(cells)
+        for column in columns:
+            with source_errors(self._name):
+                cells = self._query("in_place/count_cells", column=column, times=TIMES)
+            yield column, self._read(cells)
 
     def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
         """In one part."""

@@ -27,7 +27,7 @@ from release_pipeline.store.database import (
     source_errors,
     statement,
 )
-from release_pipeline.store.in_place import TIMES
+from release_pipeline.store.in_place import TIMES, CellsOfColumn
 from release_pipeline.store.raw import Columns, ReleaseFilter, choose_columns, create_macros
 from release_pipeline.store.remote import PostgresSource, begin_reading, name_of, server_errors
 
@@ -88,11 +88,12 @@ class PostgresInPlace:
         [sums] = self._ask(text, values).to_pylist()
         return f"{sums['records']} {sums['total']}"
 
-    def count_cells(self, column: str) -> Iterator[pa.RecordBatch]:
+    def count_cells(self, columns: Sequence[str]) -> Iterator[CellsOfColumn]:
         """See `RecordsInPlace`."""
-        values = _Values()
-        names: dict[str, Identifier] = {"column": column, "times": TIMES, "records": self._records(values)}
-        yield from self._read(statement("in_place/count_cells_in_postgres", **names), values)
+        for column in columns:
+            values = _Values()
+            names: dict[str, Identifier] = {"column": column, "times": TIMES, "records": self._records(values)}
+            yield column, self._read(statement("in_place/count_cells_in_postgres", **names), values)
 
     def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
         """Tables are counted by the server; for any other function the records are read."""

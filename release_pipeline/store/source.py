@@ -381,5 +381,5 @@ def _csv_header(start: bytes, path: Path, expected: frozenset[str]) -> FileSourc
         candidates.append((delimiter, tuple(name.strip() for name in first)))
     if not any(any(header) for _, header in candidates):
         raise SourceError("the first line has no column names.", where=str(path), remedy="Deliver it with a header.")
-    delimiter, header = max(candidates, key=lambda one: (len(expected.intersection(map(canonical_name, one[1]))), len(one[1])))
+    delimiter, header = max(candidates, key=lambda pair: (len(expected.intersection(map(canonical_name, pair[1]))), len(pair[1])))
     return _check_names(FileSource(path, "csv", header, delimiter), str(path))

@@ -112,7 +112,7 @@ def run_pieces(parts: Sequence[Sequence[Piece]], selection: Selection, work: Wor
     for batch in numbers:
         asked: list[int] = batch.column(0).to_pylist()
         for number in asked:
-            yield from _run(number, selection, work, (one for piece in parts[number] for one in piece.read(selection.there)))
+            yield from _run(number, selection, work, (batch for piece in parts[number] for batch in piece.read(selection.there)))
 
 
 def run_partition(selection: Selection, work: Work, batches: Batches) -> Iterator[pa.RecordBatch]:

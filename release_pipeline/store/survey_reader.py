@@ -205,7 +205,7 @@ def _describe(known: Any, name: str) -> dict[str, Any]:
         "is_text": is_text,
         "label": str(known.column_names_to_labels.get(name) or ""),
         "labels": [[code(value), str(label)] for value, label in labels.items()],
-        "missing": [[code(one["lo"]), code(one["hi"])] for one in missing],
+        "missing": [[code(interval["lo"]), code(interval["hi"])] for interval in missing],
     }
 
 

@@ -69,14 +69,12 @@ class ReleaseWorkspace(PeopleTables):
         *,
         engine: str,
         workers: SparkAddress | None,
-        counted: Sequence[str],
     ) -> RecordsInPlace | None:
         """The records in their source, where an engine counts them there: in Parquet files, in tables of DuckDB, Postgres or
-        Spark. `engine`: as site.yaml names it; `workers`: the server whose workers read files, if it is Spark; `counted`: the
-        columns whose cells are counted."""
+        Spark. `engine`: as site.yaml names it; `workers`: the server whose workers read files, if it is Spark."""
         if isinstance(source, FileSource) and source.format == "parquet":
             if workers is not None:
-                return SparkFiles(workers, source.name, source.files, columns, release, together=counted)
+                return SparkFiles(workers, source.name, source.files, columns, release)
             reader = self._opened.enter_context(closing(self._connection.cursor()))  # they are read while tables are written
             with source_errors(source.name):
                 create_macros(reader)
@@ -87,7 +85,7 @@ class ReleaseWorkspace(PeopleTables):
         if isinstance(source, PostgresSource) and engine == "sql":
             return self._opened.enter_context(open_in_postgres(source, columns, release))
         if isinstance(source, SparkSource) and engine != "duckdb":
-            return SparkTable(source.spark, source.table, columns, release, together=counted)
+            return SparkTable(source.spark, source.table, columns, release)
         return None
 
     def cells(self, source_name: str, table: str) -> RawTable:

@@ -181,7 +181,7 @@ def test_a_cursor_of_a_reader_does_not_keep_the_vault(tmp_path: Path) -> None:
 def _fail_while_reading(flow: StageContext) -> None:
     with flow.open_workspace() as workspace:
         columns = {"income": "income"}
-        place = workspace.open_in_place(flow.open_source(), columns, None, engine="auto", workers=None, counted=["income"])
+        place = workspace.open_in_place(flow.open_source(), columns, None, engine="auto", workers=None)
         assert place is not None
         next(iter(place.read_column("income")))
         raise RuntimeError("a test")

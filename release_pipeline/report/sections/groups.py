@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 from release_pipeline.formats.internal_view import ClassesView, InternalView, SuppressionView, SwapView
 from release_pipeline.mechanisms.basis.figures import count_things, format_apart, format_count, format_number, format_share
 from release_pipeline.pages.escaping import end_sentence, format_text
@@ -180,7 +182,7 @@ def _judge_suppression(suppression: SuppressionView, share: str, limit: str) -> 
         is_kept = suppression.share <= suppression.limit
         sentences.append(REVIEWERS("suppression.kept", limit=limit) if is_kept else REVIEWERS("suppression.broken", limit=limit))
     if suppression.reasons:
-        reason, count = max(suppression.reasons, key=lambda one: one[1])
+        reason, count = max(suppression.reasons, key=itemgetter(1))
         sentences.append(review("suppression.most_often", reason=Name(reason), count=format_count(count)))
     else:
         sentences.append(REVIEWERS("suppression.nothing") if not suppression.share else REVIEWERS("suppression.no_reason"))
