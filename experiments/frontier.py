@@ -37,9 +37,9 @@ import pandas as pd
 import pyarrow as pa
 from scipy.stats import spearmanr
 
+from experiments.forests import measure_ranking
 from release_pipeline.audit.audit import attack_without_control
 from release_pipeline.audit.linkage import measure_ladder
-from release_pipeline.audit.models import measure_ranking
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.masking import find_strategy
 from release_pipeline.mechanisms.basis.tally import Tally

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+
+from release_pipeline.store.in_place import RecordsInPlace
 
 
 def count_together(grouped: Sequence[npt.ArrayLike], shape: Sequence[int]) -> npt.NDArray[np.int64]:
@@ -15,3 +18,9 @@ def count_together(grouped: Sequence[npt.ArrayLike], shape: Sequence[int]) -> np
     columns: list[Any] = [np.asarray(own, dtype=np.intp) for own in grouped]
     np.add.at(counts, tuple(columns), 1)
     return counts
+
+
+def count_cells_of(records: RecordsInPlace, column: str) -> Iterable[pa.RecordBatch]:
+    """The cells of one column, as an engine counts them."""
+    [(_, cells)] = records.count_cells([column])
+    return cells

@@ -26,6 +26,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.linkage import record_linkage
+from experiments.forests import measure_forest
 from experiments.papers.masking import (
     Rank,
     add_losses,
@@ -50,7 +51,6 @@ from experiments.papers.reporting import (
 )
 from experiments.papers.runs import Setting
 from experiments.papers.tables import CENSUS, COLUMNS, Numbers, Source, read_source
-from release_pipeline.audit.models import measure_forest
 from release_pipeline.mechanisms.basis.utility import sse_paper
 
 METHODS = ("laplace", "dp-um", "idp-ls", "idp-cbls")

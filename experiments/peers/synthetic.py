@@ -24,8 +24,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from experiments.forests import measure_ranking
 from experiments.papers.tables import CENSUS, KEY, REFERENCES, read_table
-from release_pipeline.audit.models import measure_ranking
 from release_pipeline.audit.structure import measure_structure
 from release_pipeline.mechanisms import Grid, noise_stream
 from release_pipeline.mechanisms.basis.grid import IntArray

@@ -65,13 +65,13 @@ def audit_table(
     """Every figure of a released table, as evidence keeps it. `groups`: those of the table, which gates are judged on too;
     `streams` gives the random choices of each part by its name. `attack` and `predictor`: what attacks and models tell, where
     these are not on the released table itself."""
-    released, own, policy = compared.released, compared.own, compared.policy
+    released, originals, policy = compared.released, compared.original_of, compared.policy
     figures: dict[str, Any] = {}
     progress("linking records")
     attacked = draw_attacked(compared, streams)
     figures |= note_linkage(measure_ladder(attacked, streams("linkage")))
-    if len(attacked.own) < len(own):
-        figures["attacked_sample"] = {"tried": len(attacked.own), "among": len(own)}
+    if len(attacked.original_of) < len(originals):
+        figures["attacked_sample"] = {"tried": len(attacked.original_of), "among": len(originals)}
     progress("measuring utility")
     figures |= measure_columns(compared)
     if policy.weight is not None:
@@ -82,7 +82,7 @@ def audit_table(
     figures |= (_attack if attack is None else attack)(attacked, streams)
     if groups is not None:
         risk = journalist_risk(released, compared.everybody, policy.released_quasi)
-        figures["groups"] = {**groups.to_json(), "journalist": risk}
+        figures["groups"] = {**asdict(groups), "journalist": risk}
     progress("training models")
     return round_figures({**figures, **train_models(compared, streams, predictor)})
 
@@ -111,7 +111,7 @@ def _measure_sample(compared: Compared, weight: str) -> dict[str, Any]:
 
     columns = ((name, weigh_both(name, column)) for name, column in policy.noise_columns.items() if name != weight)
     quasi = (released.column(name) for name in policy.released_quasi)
-    return measure_sample(weight, columns, quasi, of_all[compared.own])
+    return measure_sample(weight, columns, quasi, of_all[compared.original_of])
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of values as they came
@@ -119,10 +119,10 @@ def measure_by_group(compared: Compared, by: str) -> list[dict[str, Any]]:
     """What became of the groups of one column. Of a generalised one the label of a suppressed record is not told, so that the
     original means there are of the released records."""
     is_kept = by in compared.policy.listed_columns
-    names, (after, own, of_all) = number_labels(
+    names, (after, own_labels, of_all) = number_labels(
         [compared.released.column(by), compared.of_released(by), compared.original(by) if is_kept else None]
     )
-    own, of_all = (after if compared.is_nobodys else own), (of_all if is_kept else own)
+    own_labels, of_all = (after if compared.is_nobodys else own_labels), (of_all if is_kept else own_labels)
 
     def compare(name: str, column: NoiseColumn) -> GroupedColumn:
         everybody: Numbers = without_reasons(column, compared.original(name).to_numpy())
@@ -131,21 +131,21 @@ def measure_by_group(compared: Compared, by: str) -> list[dict[str, Any]]:
         known = seen[~np.isnan(seen)]
         variance = variance_of(known) if len(known) else 0.0
         del known
-        matched = _match_in_groups(seen, of_all, masked, after) if compared.is_nobodys else seen[compared.own]
-        return GroupedColumn(everybody if is_kept else everybody[compared.own], masked, matched, variance)
+        matched = _match_in_groups(seen, of_all, masked, after) if compared.is_nobodys else seen[compared.original_of]
+        return GroupedColumn(everybody if is_kept else everybody[compared.original_of], masked, matched, variance)
 
     return measure_subgroups(
         names,
-        (of_all, after, own),
+        (of_all, after, own_labels),
         ((name, compare(name, column)) for name, column in compared.policy.noise_columns.items()),
     )
 
 
-def _match_in_groups(before: Numbers, was: Labels, after: Numbers, said: Labels) -> Numbers:
+def _match_in_groups(before: Numbers, was: Labels, after: Numbers, now: Labels) -> Numbers:
     """The same within each group, of the records that have a value."""
     matched = np.full(len(after), np.nan)
-    for label in np.unique(said).tolist():
-        there, here = (was == label) & ~np.isnan(before), (said == label) & ~np.isnan(after)
+    for label in np.unique(now).tolist():
+        there, here = (was == label) & ~np.isnan(before), (now == label) & ~np.isnan(after)
         if there.any() and here.any():
             matched[here] = match_ranks(before[there], after[here])
     return matched
@@ -187,7 +187,7 @@ def attack_table(compared: Compared, streams: Streams) -> tuple[list[Attack], di
     for name, column in compared.policy.released_columns.items():
         after = compared.released.column(name)
         if isinstance(column, NoiseColumn):
-            columns.append(AttackedColumn(name, compared.seen(name), after.to_numpy(), compared.own))
+            columns.append(AttackedColumn(name, compared.seen(name), after.to_numpy(), compared.original_of))
         else:
             columns.append(AttackedColumn(name, *encode_entries([compared.of_released(name), after])))
     if compared.released.num_rows < LEAST_ATTACKED:
@@ -295,7 +295,7 @@ def audit_synthetic(
 
 
 def _measure_structure(compared: Compared, before: Counting, after: Counting, streams: Streams) -> dict[str, Any]:
-    """How far the tables of one, two and three columns are from the original ones, beside those of records drawn anew."""
+    """How far the tables of one, two and three columns are from the original ones, next to those of records drawn again."""
     columns = pick_synthetic(compared.policy.columns)
     nominal = [name for name in before.encoders if isinstance(columns[name], ListedColumn)]
     random = make_random(take_secret(streams("tables of columns")))

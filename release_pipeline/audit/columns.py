@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -105,7 +105,7 @@ def place_atoms(grid: Grid, atoms: Sequence[int]) -> Numbers:
 # and links between columns.
 #
 # No more than two columns of either table lie in memory at once, where they are large: links
-# between columns read them anew.
+# between columns read them again.
 
 
 HELD = 32 << 20  # bytes of columns that are held together
@@ -121,14 +121,8 @@ class _OneByOne(Sequence[Numbers]):
     names: Sequence[str]
     get: Callable[[str], Numbers]
 
-    @overload
-    def __getitem__(self, place: int) -> Numbers: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Numbers]: ...
-    def __getitem__(self, place: int | slice) -> Numbers | Sequence[Numbers]:
-        if isinstance(place, slice):
-            return _OneByOne(self.names[place], self.get)
-        return self.get(self.names[place])
+    def __getitem__(self, index: Any) -> Any:  # of one column: nobody asks for a slice
+        return self.get(str(self.names[index]))
 
     def __len__(self) -> int:
         return len(self.names)
@@ -160,25 +154,25 @@ def measure_counted(compared: Compared, few: Compared, before: Counting, after: 
 
 def by_figure(figures: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Figures of columns, by the figure first; all that every column has, and those at atoms where some have them."""
-    found: dict[str, dict[str, Any]] = {name: {} for name in FIGURES}
+    by_name: dict[str, dict[str, Any]] = {name: {} for name in FIGURES}
     for column, own in figures.items():
         for name, figure in own.items():
-            found.setdefault(name, {})[column] = figure
-    return found
+            by_name.setdefault(name, {})[column] = figure
+    return by_name
 
 
 def _measure_column(compared: Compared, name: str) -> dict[str, Any]:
     column = compared.policy.noise_columns[name]
-    came: Numbers = compared.original(name).to_numpy()
+    original: Numbers = compared.original(name).to_numpy()
     released: Numbers = compared.released.column(name).to_numpy()
     seen = compared.seen(name)  # what the distance was expected of; reasons for no value are entries, too
     before, after = Tally.of(seen), Tally.of(released)
-    values = pick_tally(column, before) if np.array_equal(came, seen) else Tally.of(_values(column, came))
-    found = {**describe_change(column, before, after), **describe_values(values, pick_tally(column, after))}
-    x, y = compare_values(column, seen[compared.own], released, is_nobodys=compared.is_nobodys)
-    found["error"] = column_error(x, y, variance=variance_of(_values(column, seen)))
-    found["absolute_error"] = float(np.mean(np.abs(x - y)))
-    return found
+    values = pick_tally(column, before) if np.array_equal(original, seen) else Tally.of(_values(column, original))
+    figures = {**describe_change(column, before, after), **describe_values(values, pick_tally(column, after))}
+    x, y = compare_values(column, seen[compared.original_of], released, is_nobodys=compared.is_nobodys)
+    figures["error"] = column_error(x, y, variance=variance_of(_values(column, seen)))
+    figures["absolute_error"] = float(np.mean(np.abs(x - y)))
+    return figures
 
 
 def describe_change(column: NoiseColumn, before: Tally, after: Tally) -> dict[str, Any]:
@@ -209,10 +203,10 @@ def pick_tally(column: NoiseColumn, numbers: Tally) -> Tally:
 
 def _measure_links(compared: Compared, names: list[str]) -> dict[str, Any]:
     """Links between columns, of the records that have a value in all of them; all where none has."""
-    columns, own = compared.policy.noise_columns, compared.own
+    columns, originals = compared.policy.noise_columns, compared.original_of
     coded = [name for name in names if columns[name].reasons]
-    kept = np.zeros(compared.originals, dtype=np.bool_)
-    kept[own] = True
+    is_released = np.zeros(compared.originals, dtype=np.bool_)
+    is_released[originals] = True
 
     def have_values(get: Callable[[str], Numbers], there: Flags) -> Flags:
         """Who of these has a value in all columns."""
@@ -224,20 +218,20 @@ def _measure_links(compared: Compared, names: list[str]) -> dict[str, Any]:
         """The columns of the first, or where these are nobody of the others: held where they are small, else read one by one."""
         use = there if there.any() else among
         few = _OneByOne(names, get if use.all() else lambda name: get(name)[use])
-        return list(few) if 8 * len(own) * len(names) <= HELD else few
+        return list(few) if 8 * len(originals) * len(names) <= HELD else few
 
-    def came(name: str) -> Numbers:
+    def delivered(name: str) -> Numbers:
         return compared.original(name).to_numpy()
 
     def masked(name: str) -> Numbers:
         return compared.released.column(name).to_numpy()
 
     def seen(name: str) -> Numbers:
-        return compared.seen(name)[own]
+        return compared.seen(name)[originals]
 
-    everybody = np.ones(len(own), dtype=np.bool_)
+    everybody = np.ones(len(originals), dtype=np.bool_)
     released = pick_columns(masked, have_values(masked, everybody), everybody)
-    sides = {"original": pick_columns(came, have_values(came, kept), kept), "released": released}
+    sides = {"original": pick_columns(delivered, have_values(delivered, is_released), is_released), "released": released}
     linked = {side: correlation_matrix(covariance_matrix(columns)).tolist() for side, columns in sides.items()}
     if compared.is_nobodys:  # each table by itself: heavy tails do not decide correlations of ranks, as they do the others
         sides = {"original": pick_columns(seen, have_values(seen, everybody), everybody), "released": released}
@@ -251,7 +245,7 @@ def _measure_links(compared: Compared, names: list[str]) -> dict[str, Any]:
 
 
 def _values(column: NoiseColumn, numbers: Numbers) -> Numbers:
-    """Those that are values; all where none is."""
+    """The numbers that are values; all of them where none is."""
     found = pick_values(column, numbers)
     return found if len(found) else numbers
 
@@ -294,12 +288,12 @@ LEAST_TRIED = 1e-12  # of figures whose logarithm is taken
 _LARGEST = 700.0  # whose exponential a float holds
 
 
-def predict(found: npt.NDArray[np.float64], *, positive: bool, widened: float = 1.0) -> tuple[float, float]:
+def predict(expected: npt.NDArray[np.float64], *, positive: bool, widened: float = 1.0) -> tuple[float, float]:
     """The prediction interval of Student's t for one more figure like these, two or more; for the logarithm of figures that are
     never below 0. `widened`: how many times further the ends are from the middle."""
-    use_logs = positive and float(found.min()) > LEAST_TRIED
-    values = np.log(found) if use_logs else found
-    reach = widened * quantile_of_t(len(found) - 1) * float(np.std(values, ddof=1)) * math.sqrt(1 + 1 / len(found))
+    use_logs = positive and float(expected.min()) > LEAST_TRIED
+    values = np.log(expected) if use_logs else expected
+    reach = widened * quantile_of_t(len(expected) - 1) * float(np.std(values, ddof=1)) * math.sqrt(1 + 1 / len(expected))
     low, high = float(np.mean(values)) - reach, float(np.mean(values)) + reach
     if use_logs:
         return math.exp(low), math.exp(min(high, _LARGEST))

@@ -1,4 +1,4 @@
-"""A released table beside the records that it was made of, column by column: what an audit measures."""
+"""A released table next to the records that it was made of, column by column: what an audit measures."""
 
 from __future__ import annotations
 
@@ -31,18 +31,20 @@ Places: TypeAlias = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A released table, and of the records that it was made of the columns that it has. `own[i]` is the original of released
-    record i. `everybody`: the released quasi-identifiers of all records, suppressed ones too, as somebody would see them who
-    knows how they were coarsened. `is_nobodys`: released rows are synthetic, or their values swapped, so that errors are of
-    ranks; of synthetic ones `own` is any order, shorter where the records are a sample, of swapped ones it says whose kept
-    entries a row has. `classes`: of each record the class that shares the labels of generalised columns, -1 for none; None
-    without such columns. `owners`: where values are swapped, by column whose value each row has, -1 of a record that is not
-    among these."""
+    """A released table, and of the records that it was made of the columns that it has.
+
+    `original_of[i]`: the original of released record i. Of synthetic rows it is any order, shorter where the records are a
+    sample; of swapped values it is the record whose kept entries a row has. `everybody`: the released quasi-identifiers of all
+    records, suppressed ones too, as somebody would see them who knows how they were coarsened. `is_nobodys`: released rows are
+    synthetic, or their values swapped, so that errors are of ranks. `classes`: of each record the class that shares the labels of
+    generalised columns, -1 for none; None without such columns. `owners`: where values are swapped, by column whose value each
+    row has, -1 of a record that is not among these.
+    """
 
     policy: Policy
     read: Read
     released: AnyTable
-    own: Places
+    original_of: Places
     everybody: AnyTable
     is_nobodys: bool = False
     classes: npt.NDArray[np.int64] | None = None
@@ -70,13 +72,13 @@ class Compared:
         the record got: that is what somebody who knows the hierarchy makes of the true value."""
         if name in self.policy.generalised_columns:
             return self.released.column(name)
-        return self.original(name).take(pa.array(self.own))
+        return self.original(name).take(pa.array(self.original_of))
 
     def seen_of_released(self, name: str) -> pa.ChunkedArray:
         """The same, with numbers as the method saw them: whoever knows a true value makes that of it to compare it with the
         release, since domain and grid are public, so that one far out, or finer than the grid, hides nobody."""
         is_masked = name in self.policy.noise_columns
-        return pa.chunked_array([self.seen(name)[self.own]]) if is_masked else self.of_released(name)
+        return pa.chunked_array([self.seen(name)[self.original_of]]) if is_masked else self.of_released(name)
 
     def read_few(self, originals: Places) -> Read:
         """What reads some records as if there were no others, each column once."""
@@ -94,17 +96,18 @@ class Compared:
 
     def among(self, rows: Places) -> Compared:
         """The same of some released rows and their own originals, as if there were no others."""
-        own = np.arange(len(rows), dtype=np.intp)
-        originals = self.own[rows] if len(self.own) == self.released.num_rows else self.own[: len(rows)]  # a sample already
+        positions = np.arange(len(rows), dtype=np.intp)
+        is_sample = len(self.original_of) != self.released.num_rows
+        originals = self.original_of[: len(rows)] if is_sample else self.original_of[rows]
         classes = None if self.classes is None else self.classes[originals]
         owners = None
         if self.owners is not None:
             place = np.full(self.originals, -1, dtype=np.intp)
-            place[originals] = own
+            place[originals] = positions
             owners = {name: place[of_rows[rows]] for name, of_rows in self.owners.items()}
         read = self.read_few(originals)
         few_rows = take_rows(self.released, list(self.policy.released_columns), rows)
-        return replace(self, read=read, released=few_rows, own=own, classes=classes, owners=owners)
+        return replace(self, read=read, released=few_rows, original_of=positions, classes=classes, owners=owners)
 
 
 # Records that stand for others: what becomes of weighted figures, and how many of who is alone in
@@ -122,17 +125,17 @@ def measure_sample(
 ) -> dict[str, Any]:
     """`columns`: of each masked column values and weights, of the original and of the released table, looked at one after the
     other. `quasi`: the released quasi-identifiers, record by record with the `weights` of their originals."""
-    found: dict[str, Any] = {"weight": name, "weighted": {}}
+    figures: dict[str, Any] = {"weight": name, "weighted": {}}
     for column, sides in columns:
-        found["weighted"][column] = {
+        figures["weighted"][column] = {
             side: _describe(*values) for side, values in zip(("original", "released"), sides, strict=True)
         }
     rest = iter(quasi)
     first = next(rest, None)
     if first is not None and len(weights):
         group = group_by(encode_entries([column])[0] for column in chain([first], rest))
-        found["population"] = {"records": len(weights), **asdict(risk_in_population(group, weights))}
-    return found
+        figures["population"] = {"records": len(weights), **asdict(risk_in_population(group, weights))}
+    return figures
 
 
 def _describe(values: Numbers, weights: Numbers) -> dict[str, float | None]:

@@ -44,10 +44,6 @@ class Groups:
     diversity: dict[str, int]
     prosecutor: float
 
-    def to_json(self) -> dict[str, Any]:
-        """As evidence keeps it."""
-        return asdict(self)
-
 
 def measure_groups(table: AnyTable, policy: Policy, blocks: Codes | None = None) -> Groups | None:
     """The groups of a released table; None where no quasi-identifier is released that makes any, or no record is left. `blocks`:
@@ -179,7 +175,7 @@ class Gate:
         return None if np.isnan(self.value) else self.value
 
     @property
-    def words(self) -> str:
+    def refusal(self) -> str:
         """What to say when it does not pass: never the value, which may be computed from the data; and of the released table,
         which is withheld, not even what about it."""
         return self.describe("the figure is in the vault")
@@ -222,12 +218,12 @@ def judge_gates(figures: Mapping[str, Mapping[str, Any]], gates: Gates) -> list[
         ("group_mean", "expected difference of the mean of a group", gates.group_mean),
         ("group_error", "error to expect in the worst served group", gates.group_error),
     )
-    found: list[Gate] = []
+    judged: list[Gate] = []
     for figure, words, limits in kinds:
         for name, limit in limits.items():
             value = figures.get(name, {}).get(figure)
-            found.append(Gate(f"{words} of {name}", np.nan if value is None else float(value), float(limit), column=name))
-    return found
+            judged.append(Gate(f"{words} of {name}", np.nan if value is None else float(value), float(limit), column=name))
+    return judged
 
 
 def judge_groups(groups: Groups | None, gates: Gates) -> list[Gate]:
@@ -236,11 +232,11 @@ def judge_groups(groups: Groups | None, gates: Gates) -> list[Gate]:
     def gate(name: str, value: float | None, limit: float, column: str = "") -> Gate:
         return Gate(name, np.nan if value is None else value, limit, True, ALONE, column)
 
-    found: list[Gate] = []
+    judged: list[Gate] = []
     if gates.anonymity_k is not None:
         smallest = None if groups is None else groups.smallest
-        found.append(gate("smallest group of released quasi-identifiers", smallest, gates.anonymity_k))
+        judged.append(gate("smallest group of released quasi-identifiers", smallest, gates.anonymity_k))
     for name, least in gates.l_diversity.items():
         value = None if groups is None else groups.diversity[name]
-        found.append(gate(f"l-diversity of {name}", value, least, name))
-    return found
+        judged.append(gate(f"l-diversity of {name}", value, least, name))
+    return judged

@@ -82,7 +82,7 @@ def note_linkage(rungs: Sequence[Rung]) -> dict[str, Any]:
 
 def list_pairs(names: Sequence[str]) -> list[tuple[str, str]]:
     """The pairs of columns that are tried: all, or of more than `MOST_PAIRS` those that are next to each other in the policy's
-    order, which begins anew at its end, then those with one column between them, and so on: each column equally often.
+    order, which begins again at its end, then those with one column between them, and so on: each column equally often.
 
     >>> list_pairs(["a", "b", "c"])
     [('a', 'b'), ('a', 'c'), ('b', 'c')]
@@ -96,9 +96,9 @@ def list_pairs(names: Sequence[str]) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Ladder:
-    """The released rows that are tried, of so many `rows`, with their `own` originals, and what they are compared with.
+    """The released rows that are tried, of so many `rows`, with their originals, and what they are compared with.
 
-    `kept`: for each pattern of blank cells the group of each of the `originals`, by its entries in the columns without a blank,
+    `groups`: for each pattern of blank cells the group of each of the `originals`, by its entries in the columns without a blank,
     and the places of the tried rows with that pattern. `known` and `points`: z-scores of each masked or swapped column, of all
     originals and of the tried rows; of categories a column for each of them. `guess`: how often a random original of a row's
     group is its own, on average over all rows.
@@ -106,8 +106,8 @@ class _Ladder:
 
     rows: int
     originals: int
-    own: IntArray
-    kept: tuple[tuple[IntArray, IntArray], ...]
+    original_of: IntArray
+    groups: tuple[tuple[IntArray, IntArray], ...]
     known: dict[str, Numbers]
     points: dict[str, Numbers]
     guess: float
@@ -116,7 +116,7 @@ class _Ladder:
 
     @classmethod
     def of(cls, compared: Compared, stream: NoiseStream, sample: int) -> _Ladder:
-        rows = len(compared.own)
+        rows = len(compared.original_of)
         tried = shuffled_first(rows, sample, stream)
         known, points = dict[str, Numbers](), dict[str, Numbers]()
         for name in compared.policy.noise_columns:
@@ -127,19 +127,19 @@ class _Ladder:
         for name in compared.policy.swapped_columns:
             if name not in known:
                 known[name], points[name] = _number_entries(compared, name, tried)
-        place = np.full(rows, -1, dtype=np.int64)
-        place[tried] = np.arange(len(tried))
-        guess, kept = 0.0, list[tuple[IntArray, IntArray]]()
+        position = np.full(rows, -1, dtype=np.int64)
+        position[tried] = np.arange(len(tried))
+        guess, groups = 0.0, list[tuple[IntArray, IntArray]]()
         codes, blank = _read_kept(compared)
         for is_blank, mine in _split_by_blanks(blank):
             there = codes[~is_blank]
             group = group_by(there) if len(there) else np.zeros(compared.originals, dtype=np.int64)
-            guess += float(np.sum(1 / np.bincount(group)[group[compared.own[mine]]])) / rows
-            of_tried = place[mine]
-            kept.append((group, of_tried[of_tried >= 0]))
-        own = np.asarray(compared.own[tried], dtype=np.int64)
+            guess += float(np.sum(1 / np.bincount(group)[group[compared.original_of[mine]]])) / rows
+            of_tried = position[mine]
+            groups.append((group, of_tried[of_tried >= 0]))
+        original_of = np.asarray(compared.original_of[tried], dtype=np.int64)
         owners = None if compared.owners is None else {name: of[tried] for name, of in compared.owners.items()}
-        return cls(rows, compared.originals, own, tuple(kept), known, points, guess, bool(len(codes)), owners)
+        return cls(rows, compared.originals, original_of, tuple(groups), known, points, guess, bool(len(codes)), owners)
 
     def climb(self, masked: int, tried: Sequence[tuple[str, ...]], sets: int) -> Rung:
         """The rung of these sets of masked columns, which are so many of each."""
@@ -155,11 +155,11 @@ class _Ladder:
         tried = [names]
         if self.owners is not None:
             tried = [tuple(other for other in names if other != name) for name in names]
-        found = [*(self._link(some) for some in tried), *(rung.linked for rung in below)]
+        shares = [*(self._link(some) for some in tried), *(rung.linked for rung in below)]
         if len(names) > 1:
             weights = {name: 1 / self._measure_noise(name) for name in names}
-            found += [self._link(some, weights) for some in tried]
-        linked = max(found, key=lambda share: share.value)
+            shares += [self._link(some, weights) for some in tried]
+        linked = max(shares, key=lambda share: share.value)
         return Rung(len(names), names, linked, linked.value, self.guess)
 
     def _guess(self) -> Share:
@@ -168,21 +168,21 @@ class _Ladder:
 
     def _measure_noise(self, name: str) -> float:
         """How far released values of a column are from their originals, in deviations; never 0."""
-        own = self.own if self.owners is None else self.owners[name]
-        off = (self.points[name] - self.known[name][own])[own >= 0]
+        originals = self.original_of if self.owners is None else self.owners[name]
+        off = (self.points[name] - self.known[name][originals])[originals >= 0]
         return max(math.sqrt(float(np.sum(off * off) / len(off))) if len(off) else 0.0, LEAST_NOISE)
 
     def _link(self, names: tuple[str, ...], weights: Mapping[str, float] | None = None) -> Share:
         if not names:
             return self._guess()
-        linked = np.zeros(len(self.own))
+        linked = np.zeros(len(self.original_of))
         weight = np.array([1.0 if weights is None else weights[name] for name in names])
-        whose = [self.own] if self.owners is None else [of for name, of in self.owners.items() if name not in names]
-        for group, mine in self.kept:
+        whose = [self.original_of] if self.owners is None else [of for name, of in self.owners.items() if name not in names]
+        for group, mine in self.groups:
             known = np.column_stack([self.known[name] * own for name, own in zip(names, weight, strict=True)])
             points = np.column_stack([self.points[name][mine] * own for name, own in zip(names, weight, strict=True)])
             owners = [of[mine] for of in whose]
-            found = link_owners(known, points, self.own[mine], owners, groups=group)
+            found = link_owners(known, points, self.original_of[mine], owners, groups=group)
             linked[mine] = np.mean([np.where(of < 0, 0.0, share) for of, share in zip(owners, found, strict=True)], axis=0)
         return measure_share(linked, among=self.rows)
 
@@ -190,7 +190,7 @@ class _Ladder:
 def _read_kept(compared: Compared) -> tuple[IntArray, Flags]:
     """Of each column that is released as it is the number of each original's entry, and which released rows have a blank cell;
     of those that are made coarser, all together, the class of each original."""
-    swapped, rows = set(compared.policy.swapped_columns), len(compared.own)
+    swapped, rows = set(compared.policy.swapped_columns), len(compared.original_of)
     names = [name for name in compared.policy.kept_columns if name not in swapped]
     codes = [number_cells(compared.original(name))[1].astype(np.int64) for name in names]
     blank = [_find_blank(compared.released.column(name)) for name in names]

@@ -1,11 +1,11 @@
-"""What is about to be published, looked at once more, with nothing but the policy beside it."""
+"""What is about to be published, looked at once more, with nothing but the policy next to it."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,8 @@ from release_pipeline.audit.columns import lie_on_grid
 from release_pipeline.mechanisms.basis.dates import DATE, Clock
 from release_pipeline.policy import Policy
 from release_pipeline.policy.file.published import labels_of
-from release_pipeline.policy.kinds import ListedColumn, MissingCategory, NoiseColumn, pick
-from release_pipeline.policy.kinds.base import SUPPRESSED, CodedColumn, LabelledColumn, reason_column
+from release_pipeline.policy.kinds import ListedColumn, MissingCategory, NoiseColumn, ReleasedColumn, pick
+from release_pipeline.policy.kinds.base import SUPPRESSED, LabelledColumn, reason_column
 from release_pipeline.rows.columns import AnyTable, ColumnTable, cut_table
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
@@ -29,7 +29,7 @@ def spell_out(table: pa.Table, policy: Policy) -> pa.Table:
     columns: dict[str, Any] = {}
     for name, column in policy.released_columns.items():
         columns[name] = table.column(name).combine_chunks()
-        if isinstance(column, CodedColumn) and column.has_reason_column:
+        if column.separate_reasons:
             reasons = _name_reasons(column, columns[name])
             columns[name] = _compute.if_else(reasons.is_valid(), pa.scalar(None, columns[name].type), columns[name])
             columns[reason_column(name)] = reasons
@@ -49,11 +49,11 @@ def type_of_moments(clock: Clock) -> Any:
     return pa.date32() if clock.type == DATE else pa.timestamp("ms")
 
 
-def _read_numbers(column: NoiseColumn, published: Any) -> npt.NDArray[np.float64]:
+def _read_numbers(clock: Clock | None, published: Any) -> npt.NDArray[np.float64]:
     """The numbers of a published column; NaN where there is none."""
-    if column.clock is None:
+    if clock is None:
         return published.to_numpy()
-    return column.clock.count(published.cast(pa.timestamp("s")).to_numpy(zero_copy_only=False))
+    return clock.count(published.cast(pa.timestamp("s")).to_numpy(zero_copy_only=False))
 
 
 def label_table(table: pa.Table, policy: Policy) -> pa.Table:
@@ -85,32 +85,29 @@ def read_back(table: AnyTable, policy: Policy) -> ColumnTable:
     return ColumnTable(names, table.num_rows, lambda name: _read_column_back(table, name, policy.released_columns[name]))
 
 
-def _read_column_back(table: AnyTable, name: str, column: object) -> Any:
-    found = table.column(name).combine_chunks()
-    timed = column if isinstance(column, NoiseColumn) and column.clock is not None else None
-    if isinstance(column, CodedColumn) and column.reasons:
-        entries = column.entry_of_reason
-        known = pa.array(list(entries), pa.string())
-        places = _compute.index_in(table.column(reason_column(name)).combine_chunks(), value_set=known)
-        texts = isinstance(column, ListedColumn)
-        if timed is not None:
-            found = pa.array(_read_numbers(timed, found), from_pandas=True)
-        back = pa.array(list(entries.values()), pa.string() if texts else pa.float64()).take(places)
-        return _compute.coalesce(found.cast(back.type), back)
-    return found if timed is None else pa.array(_read_numbers(timed, found))
+def _read_column_back(table: AnyTable, name: str, column: ReleasedColumn) -> Any:
+    cells = table.column(name).combine_chunks()
+    if column.clock is not None:
+        cells = pa.array(_read_numbers(column.clock, cells), from_pandas=bool(column.separate_reasons))
+    if not column.separate_reasons:
+        return cells
+    entries = column.reason_entries
+    indices = _compute.index_in(
+        table.column(reason_column(name)).combine_chunks(), value_set=pa.array(list(entries), pa.string())
+    )
+    reasons = pa.array(list(entries.values())).take(indices)
+    return _compute.coalesce(cells.cast(reasons.type), reasons)
 
 
-def _name_reasons(column: CodedColumn, entries: Any) -> Any:
+def _name_reasons(column: ReleasedColumn, entries: Any) -> Any:
     """Why each entry is no value; nothing where it is one."""
     if isinstance(column, NoiseColumn):
         places = column.find_reasons(entries.to_numpy(False))
         return pa.array(column.reasons, pa.string()).take(pa.array(places, mask=places < 0))
-    if not isinstance(column, ListedColumn):
-        return pa.nulls(len(entries), pa.string())
-    texts = entries.cast(pa.string())
-    known = pa.array(list(column.reason_of), pa.string())
-    found = pa.array(list(column.reason_of.values()), pa.string()).take(_compute.index_in(texts, value_set=known))
-    return _compute.if_else(texts.is_null(), SUPPRESSED, found)
+    texts, reason_of = entries.cast(pa.string()), cast(ListedColumn, column).reason_of
+    reasons = pa.array(list(reason_of.values()), pa.string())
+    named = reasons.take(_compute.index_in(texts, value_set=pa.array(list(reason_of), pa.string())))
+    return _compute.if_else(texts.is_null(), SUPPRESSED, named)
 
 
 def check_released(table: AnyTable, policy: Policy, *, rows: int) -> Iterator[str]:
@@ -169,7 +166,7 @@ def _check_numbers(table: pa.Table, name: str, column: NoiseColumn, policy: Poli
     if column.clock is not None and published.type != type_of_moments(column.clock):
         yield f"Column {name} is of another type than {column.clock.type}."
         return
-    values = _read_numbers(column, published)  # a missing one becomes NaN, which is in no domain
+    values = _read_numbers(column.clock, published)  # a missing one becomes NaN, which is in no domain
     del published
     if column.reasons:
         yield from _check_reasons(table, name, column.reasons)

@@ -1,7 +1,7 @@
 """What became of tables of a few columns.
 
-How far synthetic tables of one, two and three columns are from the original ones: total variation distances, beside
-those of as many original records drawn anew with replacement, which is what chance alone would do to the very table.
+How far synthetic tables of one, two and three columns are from the original ones: total variation distances, next to
+those of as many original records drawn again with replacement, which is what chance alone would do to the very table.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ Table: TypeAlias = tuple[int, ...]  # its columns
 def measure_structure(
     sizes: Mapping[str, int], before: Counting, after: Counting, nominal: Sequence[str], random: Random
 ) -> dict[str, Any]:
-    """Of every column, every pair, and some sets of three: the mean distance, and that of records drawn anew; of pairs
+    """Of every column, every pair, and some sets of three: the mean distance, and that of records drawn again; of pairs
     also the worst."""
     names = list(sizes)
     groups = [
-        _find_groups(before.tally(place), size, is_nominal=name in nominal) for place, (name, size) in enumerate(sizes.items())
+        _find_groups(before.tally(index), size, is_nominal=name in nominal) for index, (name, size) in enumerate(sizes.items())
     ]
     columns, pairs, triples = (list[Table](combinations(range(len(names)), count)) for count in (1, 2, 3))
     drawn: list[int] = np.sort(random.permutation(len(triples))[:MOST_TRIPLES]).tolist()
-    chosen = [triples[place] for place in drawn]
+    chosen = [triples[index] for index in drawn]
     of_each = [GROUPS] * len(names)
     plan = plan_tables(groups, of_each, [*columns, *pairs, *chosen], cover_pairs(of_each))
     was, now = (plan.split(side.count(plan)) for side in (before, after))
@@ -46,7 +46,7 @@ def measure_structure(
     worst = sorted(pairs, key=lambda pair: -distances[pair][0])[:WORST]
     of_pairs, of_triples = _average(distances, pairs), _average(distances, chosen)
     return {
-        "columns": {names[place]: distances[place,][0] for (place,) in columns},
+        "columns": {names[index]: distances[index,][0] for (index,) in columns},
         "columns_by_chance": _average(distances, columns)[1],
         "pairs": of_pairs[0],
         "pairs_by_chance": of_pairs[1],
@@ -58,7 +58,7 @@ def measure_structure(
 
 
 def _average(distances: Mapping[Table, tuple[float, float]], tables: Iterable[Table]) -> tuple[float | None, float | None]:
-    """The mean distance of these tables, and of records drawn anew."""
+    """The mean distance of these tables, and of records drawn again."""
     own = [distances[table] for table in tables]
     if not own:
         return None, None
@@ -67,7 +67,7 @@ def _average(distances: Mapping[Table, tuple[float, float]], tables: Iterable[Ta
 
 
 def _compare(was: IntArray, now: IntArray, random: Random) -> tuple[float, float]:
-    """Half the sum of the differences of the shares of all cells, of synthetic records and of originals drawn anew."""
+    """Half the sum of the differences of the shares of all cells, of synthetic records and of originals drawn again."""
     shares, records = (was / was.sum()).ravel(), int(was.sum())
     anew = random.multinomial(records, shares / shares.sum()) / records
     return float(np.abs(shares - (now / now.sum()).ravel()).sum() / 2), float(np.abs(shares - anew).sum() / 2)

@@ -32,12 +32,12 @@ Labels: TypeAlias = npt.NDArray[np.int32]  # places among names
 @dataclass(frozen=True, slots=True)
 class GroupedColumn:
     """A column before and after: `before` as many as there are labels of originals, `after` as there are released labels, and
-    `own` the value that the method saw of each released record; NaN where a record has none. `variance`: of all that the method
+    `seen` the value that the method saw of each released record; NaN where a record has none. `variance`: of all that the method
     saw."""
 
     before: Numbers
     after: Numbers
-    own: Numbers
+    seen: Numbers
     variance: float
 
 
@@ -54,29 +54,29 @@ def measure_subgroups(
     group; the error is of the people in it: the mean square of what became of their own records, over the variance of the column,
     None where none of them has a value.
     """
-    found: list[dict[str, Any]] = []
+    groups: list[dict[str, Any]] = []
     measured: list[tuple[int, dict[str, Any]]] = []
     counts = [np.bincount(side[side != NO_GROUP], minlength=len(names)).tolist() for side in labels]
-    for number, (label, was, said, true) in enumerate(zip(names, *counts, strict=True)):
+    for number, (label, was, released, true) in enumerate(zip(names, *counts, strict=True)):
         if not was and not true:
             continue
-        group: dict[str, Any] = {"label": label, "records": was, "released": said, "columns": {}}
-        if min(was, said, true) >= LEAST:
+        group: dict[str, Any] = {"label": label, "records": was, "released": released, "columns": {}}
+        if min(was, released, true) >= LEAST:
             measured.append((number, group))
-        found.append(group)
+        groups.append(group)
     whole: dict[str, float | None] = {}
     for name, column in columns:
         squares = _squares(column)
         whole[name] = _mean(squares, np.ones(len(squares), dtype=np.bool_))
         for number, group in measured:
-            was, said, true = (side == number for side in labels)
+            was, released, true = (side == number for side in labels)
             group["columns"][name] = {
                 "original": _mean(column.before, was),
-                "released": _mean(column.after, said),
+                "released": _mean(column.after, released),
                 "error": _mean(squares, true),
             }
         del column, squares
-    return sorted(found, key=lambda group: -_worst(group, whole))
+    return sorted(groups, key=lambda group: -_worst(group, whole))
 
 
 def _mean(values: Numbers, among: Flags) -> float | None:
@@ -86,7 +86,7 @@ def _mean(values: Numbers, among: Flags) -> float | None:
 
 def _squares(column: GroupedColumn) -> Numbers:
     """The square of how far each record was moved, over the variance of the column; of a constant column nothing."""
-    off = column.after - column.own
+    off = column.after - column.seen
     return off**2 / column.variance if column.variance > 0 else off * 0.0
 
 
@@ -97,8 +97,8 @@ def _worst(group: dict[str, Any], whole: Mapping[str, float | None]) -> float:
 
 
 # What became of the means of groups: of every column of numbers in every group of every column of
-# categories, over the standard deviation of the numbers, beside those of as many original records
-# drawn anew with replacement.
+# categories, over the standard deviation of the numbers, next to those of as many original records
+# drawn again with replacement.
 
 WORST = 5  # groups that are named
 Codes = npt.NDArray[np.int32]  # the number of each record's group, `MISSING` of one that is in none
@@ -106,15 +106,15 @@ Codes = npt.NDArray[np.int32]  # the number of each record's group, `MISSING` of
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """The groups of a column, and that of each record before, after, and drawn anew."""
+    """The groups of a column, and that of each record before, after, and drawn again."""
 
     names: Sequence[str]
     was: Codes
     now: Codes
-    anew: Codes
+    redrawn: Codes
 
     @classmethod
-    def of(cls, before: pa.ChunkedArray, after: pa.ChunkedArray, anew: npt.NDArray[np.intp]) -> Grouping:
+    def of(cls, before: pa.ChunkedArray, after: pa.ChunkedArray, redrawn: npt.NDArray[np.intp]) -> Grouping:
         """By the texts of originals, ascending; blank cells are in no group."""
         known, was = number_cells(before)
         others, now = number_cells(after)
@@ -125,15 +125,15 @@ class Grouping:
             np.array([*(place.get(text, MISSING) for text in told), MISSING], dtype=np.int32)[numbers]
             for told, numbers in ((texts, was), ([str(text) for text in others.to_pylist()], now))
         )
-        return cls(names, was, now, was[anew])
+        return cls(names, was, now, was[redrawn])
 
 
 def measure_group_means(
     labels: Mapping[str, Grouping],
     numbers: Iterable[tuple[str, tuple[Numbers, Numbers]]],
-    anew: npt.NDArray[np.intp],
+    redrawn: npt.NDArray[np.intp],
 ) -> dict[str, Any] | None:
-    """How far means are off, a mean over all that were compared and weighted by their records, with that of records drawn anew;
+    """How far means are off, a mean over all that were compared and weighted by their records, with that of records drawn again;
     and the worst of all. `numbers`: columns before and after, one after the other. None where nothing can be compared."""
     offs, chances, weights = list[float](), list[float](), list[int]()
     named: list[dict[str, Any]] = []
@@ -143,17 +143,17 @@ def measure_group_means(
         del known
         if not spread > 0:
             continue
-        drawn = before[anew]
+        drawn = before[redrawn]
         for by, group in labels.items():
-            sides = ((group.was, before), (group.now, after), (group.anew, drawn))
-            found = [_find_means(*side, len(group.names)) for side in sides]
+            sides = ((group.was, before), (group.now, after), (group.redrawn, drawn))
+            sides_means = [_find_means(*side, len(group.names)) for side in sides]
             for at, label in enumerate(group.names):
-                if min(int(counts[at]) for _, counts in found) < LEAST:
+                if min(int(counts[at]) for _, counts in sides_means) < LEAST:
                     continue
-                original, released, again = (float(means[at]) for means, _ in found)
+                original, released, again = (float(means[at]) for means, _ in sides_means)
                 offs.append(abs(released - original) / spread)
                 chances.append(abs(again - original) / spread)
-                weights.append(int(found[0][1][at]))
+                weights.append(int(sides_means[0][1][at]))
                 one = {"by": by, "label": label, "column": column, "original": original, "released": released}
                 named.append({**one, "off": offs[-1], "records": weights[-1]})
     if not named:
@@ -256,7 +256,7 @@ def _expect_errors(squares: Sequence[Numbers], numbers: Numbers, served: Served)
     variance = variance_of(known) if len(known) else 0.0
     each = [errors_of_groups(released, variance, served.groups, served.names) for released in squares]
     means = {
-        by: {label: float(np.mean([one[by][label] for one in each if label in one[by]])) for label in own}
+        by: {label: float(np.mean([errors[by][label] for errors in each if label in errors[by]])) for label in own}
         for by, own in each[0].items()
     }
     return summarise_groups(means)
@@ -267,17 +267,17 @@ def errors_of_groups(
 ) -> dict[str, dict[str, float]]:
     """The mean square of each group's records over the variance of the whole column, by column of groups and label; of those
     where somebody has a value, NaN standing for none."""
-    found: dict[str, dict[str, float]] = {}
+    errors: dict[str, dict[str, float]] = {}
     for place, (by, labels) in zip(groups, names, strict=True):
         use = (place >= 0) & ~np.isnan(squares)
         counts = np.bincount(place[use], minlength=len(labels))
         sums = np.bincount(place[use], squares[use], minlength=len(labels))
-        found[by] = {
+        errors[by] = {
             label: float(total) / count / variance if variance > 0 else 0.0
             for label, total, count in zip(labels, sums.tolist(), counts.tolist(), strict=True)
             if count
         }
-    return found
+    return errors
 
 
 def summarise_groups(errors: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
@@ -288,23 +288,23 @@ def summarise_groups(errors: Mapping[str, Mapping[str, float]]) -> dict[str, Any
 
 def _means(numbers: Numbers, served: Served) -> Numbers:
     """Of every group the mean, and with weights the weighted one too, of the records that have a value."""
-    found: list[Numbers] = []
+    means: list[Numbers] = []
     is_known = ~np.isnan(numbers)
     ways = [np.ones(len(numbers))] + ([] if served.weights is None else [np.nan_to_num(served.weights)])
-    for place in served.groups:
-        use = is_known & (place >= 0)
-        size = int(place.max(initial=-1)) + 1
+    for group in served.groups:
+        use = is_known & (group >= 0)
+        size = int(group.max(initial=-1)) + 1
         for weights in ways:
-            total = np.bincount(place[use], weights[use], size)
-            sums = np.bincount(place[use], weights[use] * numbers[use], size)
-            found.append(np.divide(sums, total, out=np.full(size, np.nan), where=total > 0))
-    return np.concatenate(found) if found else np.empty(0)
+            total = np.bincount(group[use], weights[use], size)
+            sums = np.bincount(group[use], weights[use] * numbers[use], size)
+            means.append(np.divide(sums, total, out=np.full(size, np.nan), where=total > 0))
+    return np.concatenate(means) if means else np.empty(0)
 
 
-def _largest(found: Sequence[Numbers]) -> float | None:
+def _largest(differences: Sequence[Numbers]) -> float | None:
     """The largest mean over releases; None where there is no such figure."""
-    if not found or not found[0].size:
+    if not differences or not differences[0].size:
         return None
-    means = np.mean(np.stack(found), axis=0)
+    means = np.mean(np.stack(differences), axis=0)
     known = means[~np.isnan(means)]
     return float(known.max()) if len(known) else None

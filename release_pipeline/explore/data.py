@@ -28,7 +28,7 @@ from release_pipeline.policy.values.formats import name_some
 from release_pipeline.policy.values.scalars import canonical_name
 from release_pipeline.rows.checks import round_up
 from release_pipeline.store.site import Site, find_site
-from release_pipeline.store.source import SourceDoor, find_file, open_raw
+from release_pipeline.store.source import SourceReader, find_file, open_raw
 
 Numbers = npt.NDArray[np.float64]
 KEY = bytes(32)  # of choices that protect nothing: the same table every time
@@ -216,7 +216,7 @@ def _note_public(policy: Policy, asked: Asked, like: Path, site: Site | None, fi
         note_public(sites[home], policy, by=asked.by, where=asked.public, digest=digest, compared=compared)
 
 
-def _read_records(policy: Policy, source: SourceDoor, where: str, description: str, *, release: str | None) -> Data:
+def _read_records(policy: Policy, source: SourceReader, where: str, description: str, *, release: str | None) -> Data:
     names = {canonical_name(name): name for name in source.header}
     needed = _needed(policy)
     if absent := [name for name in needed if name not in names]:

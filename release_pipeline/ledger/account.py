@@ -320,7 +320,7 @@ def view_ledger(ledger: Ledger, exposure: Exposure | None = None) -> LedgerView:
 
 
 def ledger_to_json(ledger: Ledger) -> dict[str, Any]:
-    """It as a script, or a dossier, has it."""
+    """The ledger as a script, or a dossier, has it."""
     return to_json(view_ledger(ledger))
 
 

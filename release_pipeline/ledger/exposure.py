@@ -17,19 +17,12 @@ from release_pipeline.mechanisms.basis.figures import count_of
 from release_pipeline.mechanisms.catalogue import find_definition
 from release_pipeline.mechanisms.catalogue.spec import ZCDP
 from release_pipeline.policy import Policy
-from release_pipeline.policy.file.sections import Person
 from release_pipeline.policy.plans.loss import LOSSES, Account, format_amount
 from release_pipeline.policy.values.formats import say_unit
 from release_pipeline.rows.checks import round_up
-from release_pipeline.store.exposed import count_in_both, open_everybody, open_exposed
+from release_pipeline.store.exposed import count_in_both, count_people, open_everybody
 from release_pipeline.store.ledger import Charge, list_charges
-from release_pipeline.store.registry import Registry
 from release_pipeline.store.site import Site
-
-
-def find_person_column(registry: Registry, charge: Charge) -> str | None:
-    """The column that told persons apart when this was charged; None without one."""
-    return policy_of(registry, charge.policy_hash).person_column
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +48,8 @@ def read_exposure(site: Site, account: Account) -> Exposure:
     with site.open_registry(read_only=True) as registry:
         charges = {str(charge.id): charge for charge in list_charges(registry, account.population)}
     people: Counter[int | None] = Counter()
-    with open_exposed(site.vault, account.population) as exposed:
-        for releases, count in exposed.count_people():
-            people[account.sum_of(charges[release].loss for release in releases if release in charges)] += count
+    for releases, count in count_people(site.vault, account.population):
+        people[account.sum_of(charges[release].loss for release in releases if release in charges)] += count
     return Exposure(people)
 
 
@@ -78,7 +70,7 @@ def read_overlap(site: Site) -> Overlap:
     """Person by person over all populations that were ever charged, by the keyed hashes of the vault."""
     with site.open_registry(read_only=True) as registry:
         charges = list_charges(registry)
-        columns = {charge: find_person_column(registry, charge) for charge in charges}
+        columns = {charge: policy_of(registry, charge.policy_hash).person_column for charge in charges}
     names = sorted({charge.population for charge in charges})
     losses = {(charge.population, str(charge.id)): {what: getattr(charge.loss, what) for what in LOSSES} for charge in charges}
     with open_everybody(site.vault, names) as everybody:
@@ -96,7 +88,7 @@ def read_overlap(site: Site) -> Overlap:
 
 
 def describe_overlap(overlap: Overlap) -> Iterator[str]:
-    """It in lines for a person."""
+    """The lines that `ledger --overlap` prints."""
     yield "confidential: who is in two populations or policies, and the most that one person was charged for in all"
     for one, other, people in overlap.populations:
         yield f"  {one} and {other}: {_count(people)} in both"
@@ -156,7 +148,7 @@ def _warn(site: Site, caps: Caps, policy: Policy, charges: Sequence[Charge], *, 
     own = known.get(policy.population)
     counted = {policy.population, *(() if own is None else own.carries)}
     counted |= {name for name, account in known.items() if policy.population in account.carries}
-    told = set[str]()
+    warned_of = set[str]()
     for name in sorted(known.keys() - counted) if by_vault else ():
         files = [site.vault / f"{population}.duckdb" for population in (policy.population, name)]
         if not all(os.access(file, os.R_OK) for file in files):
@@ -164,16 +156,16 @@ def _warn(site: Site, caps: Caps, policy: Policy, charges: Sequence[Charge], *, 
         try:
             people = count_in_both(*files, wait=_WAIT_SECONDS)
         except StoreError as error:
-            told.add(name)
+            warned_of.add(name)
             yield f"{policy.population} and {name} were not compared: {error.what} `release-pipeline ledger --overlap` does it."
             continue
         if people:
-            told.add(name)
+            warned_of.add(name)
             many = "Some" if site.forbids_looks else f"Up to {round_up(people):,}"
             yield f"{many} people of {policy.population} are in {name} too. {SEPARATELY}"
     for other in site.read_policies()[0]:
-        if other.population not in counted | told and _is_same_source(other, policy):
-            told.add(other.population)
+        if other.population not in counted | warned_of and _is_same_source(other, policy):
+            warned_of.add(other.population)
             spent = _describe_spent(known.get(other.population))
             yield f"{other.policy} reads the same source, and is charged to {other.population}{spent}. {SEPARATELY}"
 
@@ -184,6 +176,6 @@ def _describe_spent(account: Account | None) -> str:
 
 def _is_same_source(one: Policy, other: Policy) -> bool:
     """Whether they read the same table, and do not tell its people apart by different columns."""
-    columns = {policy.person.column for policy in (one, other) if isinstance(policy.person, Person)}
+    columns = {policy.person_column for policy in (one, other)} - {None}
     plain = [policy.source.model_copy(update={"release_column": None}) for policy in (one, other)]
     return plain[0] == plain[1] and len(columns) <= 1

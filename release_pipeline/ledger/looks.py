@@ -1,26 +1,23 @@
-"""Looks at confidential records that parameters are chosen by, and runs that read them.
+"""Looks at confidential records that parameters are chosen by: each is an event of the registry (`looked`), noted before anything
+is shown. A run that read records and released nothing is a look too: a refusal answers a question about them.
 
-Looks at confidential records that parameters are chosen by: each is an event of the registry (`looked`), noted before anything
-is shown. A run that read records and released nothing is one, too: a refusal answers a question about them.
+A choice after a look depends on the records, and no epsilon accounts for what it reveals. Nothing here bounds that: reviewers and
+auditors read who looked, when, at what, and what was compared, and the card says how often. An event has neither a cell nor a
+figure of the data.
 
-What is chosen after a look depends on the records, and no epsilon accounts for what the choice tells of them. Nothing here bounds
-that: it is told. Reviewers and auditors read who looked, when, at what, and what was compared, and the card says how often. An
-event has neither a cell nor a figure of the data.
-
-Who says of a file that it is public makes no look, and is noted too (`public`): if a release is then charged for just that file,
-it was one.
+Somebody who calls a file public makes no look, and is noted too (`public`): if a release is then charged for that very file, it
+was one.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, TypeAlias
 
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.formats import versions as formats
@@ -44,7 +41,6 @@ LONGEST_SETTING = 200  # characters of what was compared, each
 MOST_COMPARED = 1000
 SHOWN_COMPARED = 6  # in a line
 WITHHELD = "This site forbids trials on confidential data ('looks: forbidden'), so figures and counts are withheld."
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 _ON = {
     "mask": "at a source, which was masked",
     "run": "by a run that released nothing",
@@ -74,8 +70,8 @@ class Look:
     stopped: str = ""
 
     @property
-    def words(self) -> str:
-        """It for a person."""
+    def description(self) -> str:
+        """The look in a line for a person."""
         at = _ON[self.on] + f" ({self.where})" * bool(self.where)
         more = len(self.compared) - SHOWN_COMPARED
         compared = "; ".join(self.compared[:SHOWN_COMPARED]) + (f" and {more} more" if more > 0 else "")
@@ -122,28 +118,21 @@ def note_look(
     policy: Policy,
     *,
     by: str,
-    on: On,
     digest: str,
     compared: Sequence[str],
     origins: Sequence[str] = (),
     is_here: bool = True,
 ) -> Look:
-    """The look is in the registry, and the policy of the site that it is made under; call it before the first record is read.
-    `digest`: the keyed hash of the file, or an empty text; `origins`: of what is read; `is_here`: whether the policy lies in the
-    site. Refused where site.yaml forbids it, and for people whom nobody has declared."""
+    """Notes that a source is masked, under a policy; call it before the first record is read. `digest`: the keyed hash of the
+    file; `origins`: of what is read; `is_here`: whether the policy lies in the site. Refused where site.yaml forbids it, and for
+    people whom nobody has declared."""
     by, compared = check_name(by, remedy="Name who looks."), _check_compared(compared)
-    if on not in get_args(On) or (digest and not _DIGEST.fullmatch(digest)):
-        raise WrongUsage(
-            "a look is by mask or by a run, and its hash has 64 hexadecimal digits.",
-            where=policy.policy,
-            remedy="Leave the hash empty where there is none.",
-        )
     check_allowed(site)
     carries = _find_carried(site, policy, declared=is_here)
     with site.open_registry() as registry:
         if is_here:
             record_policy(site, registry, policy)
-        content: dict[str, Any] = {"by": by, "on": on, "digest": digest, "compared": list(compared)}
+        content: dict[str, Any] = {"by": by, "on": "mask", "digest": digest, "compared": list(compared)}
         content |= {"carries": carries} if carries else {}
         content |= {"origins": list(origins)} if origins else {}
         return _read(registry.add(LOOKED, **_name(policy), **content))
@@ -199,13 +188,13 @@ def keep_looks(registry: Registry, chain: Iterable[Event]) -> None:
 
 def group_looks(events: Iterable[Event]) -> dict[str, tuple[Look, ...]]:
     """Every look by the name of its policy, in order; without runs whose release was charged."""
-    found: dict[str, list[Look]] = {}
+    looks_by_policy: dict[str, list[Look]] = {}
     events = tuple(events)
     charged = {(str(event.release), event.content["policy_hash"]) for event in events if event.kind == RESERVED}
     for event in events:
         if event.kind in KINDS and ((look := _read(event)).stopped, look.policy_hash) not in charged:
-            found.setdefault(look.policy, []).append(look)
-    return {policy: tuple(looks) for policy, looks in found.items()}
+            looks_by_policy.setdefault(look.policy, []).append(look)
+    return {policy: tuple(looks) for policy, looks in looks_by_policy.items()}
 
 
 def find_looks_before(events: Sequence[Event], release: ReleaseId, populations: Populations = _NONE) -> tuple[Look, ...]:
@@ -226,13 +215,13 @@ def count_looks_before(
 def find_gap_before(events: Sequence[Event], release: ReleaseId) -> tuple[str, str] | None:
     """Of which backup, and when, the last was put back before a release was charged, where not all is known that happened in
     between: looks may be lost with the registry."""
-    found: tuple[str, str] | None = None
+    gap: tuple[str, str] | None = None
     for event in events:
         if event.kind == RESERVED and event.release == release:
             break
         if event.kind == RESTORING and not event.content["all_known"]:
-            found = event.content["made"], event.noted
-    return found
+            gap = event.content["made"], event.noted
+    return gap
 
 
 def has_origins(events: Iterable[Event]) -> bool:
@@ -289,20 +278,20 @@ def read_charged(charge: Event, policy: str) -> Charged:
 
 def view_looks(events: Iterable[Event]) -> tuple[LookView, ...]:
     """Every look for a script, in order."""
-    looks = sorted((look for found in group_looks(events).values() for look in found), key=lambda look: look.number)
+    looks = sorted((look for of_policy in group_looks(events).values() for look in of_policy), key=lambda look: look.number)
     return tuple(
         LookView(look.policy, look.policy_hash, look.number, look.noted, look.by, look.on, look.compared) for look in looks
     )
 
 
 def describe_looks(looks: Mapping[str, Sequence[Look]]) -> Iterator[str]:
-    """They in lines for a person, by policy."""
+    """A line for each look, by policy."""
     for policy in sorted(looks):
-        yield from (f"looked {policy}: {look.words}" for look in looks[policy])
+        yield from (f"looked {policy}: {look.description}" for look in looks[policy])
 
 
 def note_looks(looks: Sequence[Look]) -> list[dict[str, Any]]:
-    """They as the evidence of a candidate and a dossier have them: without the hash of what was looked at."""
+    """The looks as the evidence of a candidate and a dossier have them: without the hash of what was looked at."""
     return [
         {"event": look.number, "noted": look.noted, "by": look.by, "on": look.on, "compared": list(look.compared)}
         for look in looks

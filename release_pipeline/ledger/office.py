@@ -85,13 +85,13 @@ def find_doubted(events: Sequence[Event]) -> frozenset[int]:
 
 def find_repairs(events: Sequence[Event]) -> dict[int, datetime]:
     """By the numbers of these events, the moments at which the officer said so: they happened before."""
-    found: dict[int, datetime] = {}
+    moments: dict[int, datetime] = {}
     for event in events:
         if event.kind == CLOCK:
             number: int = event.content["event"]
             if is_ahead(events[number - 1], event.moment.timestamp()):
-                found[number] = event.moment
-    return found
+                moments[number] = event.moment
+    return moments
 
 
 def is_ahead(event: Event, now: float) -> bool:
@@ -144,7 +144,7 @@ class Head:
 
     @property
     def text(self) -> str:
-        """It as a line of JSON."""
+        """The head as a line of JSON."""
         content = {"format": HEAD_FORMAT, "event": self.number, "hash": self.hash, "noted": self.noted}
         return json.dumps(content) + "\n"
 

@@ -136,8 +136,8 @@ def read_caps(site: Site) -> Caps:
 # Whose charges count where: populations that were renamed, split or merged.
 #
 # populations.yaml says it, the officer signs it, and every charge notes which other populations'
-# charges counted with it. What was once carried is carried for ever: nobody's budget begins anew
-# because a file was written anew.
+# charges counted with it. What was once carried is carried for ever: nobody's budget begins again
+# because a file was written again.
 
 
 def open_population(caps: Caps, name: str, charges: Sequence[Charge]) -> Account:

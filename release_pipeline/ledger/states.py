@@ -89,8 +89,8 @@ class ReleaseStatus:
     the last run ended, if it broke off without a reason of ours; `replaced` the revision that came after it; `code` is the
     kind of the reason of a block, where it was noted; `moments` when each kind of event last happened, `approved` and `returned`
     being when the votes made it so. `votes`: all that were given and count, as noted: whether the signatures hold is verified
-    before anything is published; `told`: of which candidate hash they may be told, and the event since which; `decided`: the
-    events by which votes moved it, with what it became.
+    before anything is published; `disclosed`: the candidates whose votes may be shown, by hash, and the event since which;
+    `decided`: the events by which votes moved it, with what it became.
     """
 
     id: ReleaseId
@@ -114,28 +114,28 @@ class ReleaseStatus:
     code: str = ""
     moments: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
     votes: tuple[Vote, ...] = field(default=(), compare=False)
-    told: Mapping[str, int] = field(default_factory=dict[str, int], compare=False)
+    disclosed: Mapping[str, int] = field(default_factory=dict[str, int], compare=False)
     decided: tuple[tuple[int, str], ...] = field(default=(), compare=False)
 
     @property
     def approvers(self) -> list[str]:
-        """Who approved the candidate as it is now, and said nothing else after that. Not to be told while votes are blind."""
+        """Who approved the candidate as it is now, and said nothing else after that. Not to be shown while votes are blind."""
         return sorted(name for name, vote in last_votes(self.votes, self.candidate_hash).items() if vote.verdict == "approve")
 
     @property
     def returners(self) -> list[str]:
-        """Whose last vote returned the candidate as it is now. Not to be told while votes are blind."""
+        """Whose last vote returned the candidate as it is now. Not to be shown while votes are blind."""
         return sorted(name for name, vote in last_votes(self.votes, self.candidate_hash).items() if vote.verdict == "return")
 
     @property
     def voters(self) -> list[str]:
-        """Who voted on the candidate as it is now, whatever they said: that much may always be told."""
+        """Who voted on the candidate as it is now, whatever they said: that much may always be shown."""
         return sorted(_list_voters(self.votes, self.candidate_hash))
 
     @property
     def is_blind(self) -> bool:
-        """Whether there is a candidate whose votes are not all in, and so are told to nobody but their voters."""
-        return self.candidate_hash is not None and self.candidate_hash not in self.told
+        """Whether there is a candidate whose votes are not all in, and so are shown only to their voters."""
+        return self.candidate_hash is not None and self.candidate_hash not in self.disclosed
 
 
 def last_votes(votes: Iterable[Vote], digest: str | None) -> dict[str, Vote]:
@@ -159,8 +159,8 @@ class Hold:
     why: Annotated[str, "the reason that they gave"]
 
     @property
-    def words(self) -> str:
-        """It for a person."""
+    def description(self) -> str:
+        """Who holds it, since when and why."""
         return f"the series is held since {self.since[:10]} by {self.by}: {self.why}"
 
 
@@ -194,11 +194,11 @@ def read_state(events: Iterable[Event]) -> SiteState:
     changed = (void ^ before.void) | (gone ^ before.gone)
     if not same or any(number <= known for number in changed):  # other events than those, or some count no more
         before, known = SiteState(), 0
-    found, holds, policies = dict(before.releases), dict(before.holds), dict(before.policies)
+    releases, holds, policies = dict(before.releases), dict(before.holds), dict(before.policies)
     drafts: dict[ReleaseId, dict[str, Any]] = {}
     for event in events[known:]:
         if event.release is not None and event.number not in void:
-            _draft(event, event.release, drafts, found, counts=event.number not in gone)
+            _draft(event, event.release, drafts, releases, counts=event.number not in gone)
         elif event.kind == HELD:
             holds[event.content["policy"]] = Hold(event.content["policy"], event.noted, event.content["by"], event.content["why"])
         elif event.kind == RESUMED:
@@ -206,22 +206,20 @@ def read_state(events: Iterable[Event]) -> SiteState:
         elif event.kind == POLICY:
             policies[event.content["policy"]] = (*policies.get(event.content["policy"], ()), event)
     for release, draft in drafts.items():
-        found[release] = ReleaseStatus(**draft)
-    _read = SiteState(events, void, gone, found, holds, policies)
+        releases[release] = ReleaseStatus(**draft)
+    _read = SiteState(events, void, gone, releases, holds, policies)
     return _read
 
 
-def find_void(events: Sequence[Event]) -> frozenset[int]:
-    """The numbers of votes that count for nothing. Rejections and returns that were signed with a key that was revoked from a
-    moment before: else a thief of a reviewer's key could end or stop every release that waits, and each costs a charge; and
-    approvals likewise, where they would lift a return. Returns by somebody who is no reviewer any more: nobody could lift these.
-    Any other approval is judged where it is counted, when a release is published."""
-    return _judge_votes(events)[0]
-
-
 def _judge_votes(events: Sequence[Event]) -> tuple[frozenset[int], frozenset[int]]:
-    """The votes that count for nothing; and the approvals and returns that are no votes to wait for, since who gave them is no
-    reviewer any more, or their key was revoked from before. The latter are the same whatever any vote says."""
+    """The numbers of the votes that count for nothing; and of the approvals and returns that are no votes to wait for, since who
+    gave them is no reviewer any more, or their key was revoked from before. The latter are the same whatever any vote says.
+
+    Rejections and returns count for nothing that were signed with a key that was revoked from a moment before: else a thief of a
+    reviewer's key could end or stop every release that waits, and each costs a charge. Approvals likewise, where they would lift
+    a return; and returns by somebody who is no reviewer any more, for nobody could lift these. Any other approval is judged where
+    it is counted, when a release is published.
+    """
     votes = [event for event in events if event.release is not None and event.kind in (APPROVED, RETURNED)]
     rejected = [event for event in events if event.kind == REJECTED]
     if not votes and not rejected:
@@ -259,13 +257,13 @@ def _draft(
     event: Event,
     release: ReleaseId,
     drafts: dict[ReleaseId, dict[str, Any]],
-    found: Mapping[ReleaseId, ReleaseStatus],
+    releases: Mapping[ReleaseId, ReleaseStatus],
     *,
     counts: bool = True,
 ) -> None:
     """Put into the drafts what an event says."""
-    mine, payload = _begin_draft(release, drafts, found), event.content
-    told_before = mine["told"]
+    mine, payload = _begin_draft(release, drafts, releases), event.content
+    disclosed_before = mine["disclosed"]
     if event.kind in _STATE:
         moments = {**mine["moments"], BLOCKED if event.kind == LOST else event.kind: event.noted}
         if event.kind == CANDIDATE:  # another one than was approved
@@ -277,7 +275,7 @@ def _draft(
             mine.update(why=payload["why"])
             if release.revision > 1:
                 earlier = ReleaseId(release.policy, release.release, release.revision - 1)
-                _begin_draft(earlier, drafts, found).update(replaced=release)
+                _begin_draft(earlier, drafts, releases).update(replaced=release)
         case "reserved":
             mine.update(charge=read_charge(event), policy_hash=payload["policy_hash"], pruned="")
         case "secret":
@@ -289,13 +287,13 @@ def _draft(
         case "blocked" | "rejected" | "retracted":
             mine.update(reason=payload["reason"], code=payload.get("code", ""))
             if event.kind == REJECTED:
-                told = {str(payload.get("hash", mine["candidate_hash"])): event.number, **mine["told"]}
+                disclosed = {str(payload.get("hash", mine["candidate_hash"])): event.number, **mine["disclosed"]}
                 decided = (*mine["decided"], (event.number, REJECTED))
-                mine.update(votes=(*mine["votes"], _read_vote(event, counts=counts)), told=told, decided=decided)
+                mine.update(votes=(*mine["votes"], _read_vote(event, counts=counts)), disclosed=disclosed, decided=decided)
         case "approved" | "returned":
             _take_vote(event, mine, counts=counts)
         case "publishing":  # it was approved then, whoever left since
-            mine.update(told={str(mine["candidate_hash"]): event.number, **mine["told"]})
+            mine.update(disclosed={str(mine["candidate_hash"]): event.number, **mine["disclosed"]})
         case "published":
             mine.update(package_hash=payload["package_hash"], package_signed=payload["signed"])
         case "superseded":
@@ -310,19 +308,19 @@ def _draft(
             mine.update(pruned=event.noted, moments={**mine["moments"], PRUNED: event.noted})
         case _:
             pass
-    if mine["told"] is not told_before:
-        _tell_given_up(event, release, drafts, found)
+    if mine["disclosed"] is not disclosed_before:
+        _tell_given_up(event, release, drafts, releases)
 
 
 def _tell_given_up(
-    event: Event, release: ReleaseId, drafts: dict[ReleaseId, dict[str, Any]], found: Mapping[ReleaseId, ReleaseStatus]
+    event: Event, release: ReleaseId, drafts: dict[ReleaseId, dict[str, Any]], releases: Mapping[ReleaseId, ReleaseStatus]
 ) -> None:
-    """Put into the drafts that the votes on candidates which were given up before this one are told with its own. Not earlier:
+    """Put into the drafts that the votes on candidates which were given up before this one are shown with its own. Not earlier:
     else whoever may make a revision could open votes by making one."""
     for revision in range(release.revision - 1, 0, -1):
-        given_up = _begin_draft(ReleaseId(release.policy, release.release, revision), drafts, found)
+        given_up = _begin_draft(ReleaseId(release.policy, release.release, revision), drafts, releases)
         if given_up["candidate_hash"] is not None:
-            given_up.update(told={given_up["candidate_hash"]: event.number, **given_up["told"]})
+            given_up.update(disclosed={given_up["candidate_hash"]: event.number, **given_up["disclosed"]})
 
 
 def _read_vote(event: Event, *, counts: bool) -> Vote:
@@ -334,16 +332,16 @@ def _read_vote(event: Event, *, counts: bool) -> Vote:
 
 def _take_vote(event: Event, mine: dict[str, Any], *, counts: bool) -> None:
     """Put an approval or a return into the draft. Once as many people have voted as must approve, the candidate is returned while
-    the last vote of anybody returns it, and approved when enough approve it; then every later vote is told at once."""
+    the last vote of anybody returns it, and approved when enough approve it; then every later vote is shown at once."""
     payload, digest = event.content, mine["candidate_hash"]
     mine["votes"] = (*mine["votes"], _read_vote(event, counts=counts))
     before = mine["state"]
     votes = last_votes(mine["votes"], digest)
     returned = sorted((vote for vote in votes.values() if vote.verdict == "return"), key=lambda vote: vote.number)
     enough = sum(vote.verdict == "approve" for vote in votes.values()) >= payload["needed"]
-    if digest not in mine["told"] and len(_list_voters(mine["votes"], digest)) >= payload["needed"]:
-        mine["told"] = {**mine["told"], digest: event.number}
-    are_in = digest in mine["told"]
+    if digest not in mine["disclosed"] and len(_list_voters(mine["votes"], digest)) >= payload["needed"]:
+        mine["disclosed"] = {**mine["disclosed"], digest: event.number}
+    are_in = digest in mine["disclosed"]
     if before not in ("candidate", "returned", "approved") and (before, event.kind) != ("publishing", RETURNED):
         return
     state = "returned" if returned and are_in else "approved" if enough and are_in and not returned else "candidate"
@@ -355,11 +353,11 @@ def _take_vote(event: Event, mine: dict[str, Any], *, counts: bool) -> None:
 
 
 def _begin_draft(
-    release: ReleaseId, drafts: dict[ReleaseId, dict[str, Any]], found: Mapping[ReleaseId, ReleaseStatus]
+    release: ReleaseId, drafts: dict[ReleaseId, dict[str, Any]], releases: Mapping[ReleaseId, ReleaseStatus]
 ) -> dict[str, Any]:
-    """The fields of a release to be changed: a frozen status a thousand times anew takes seconds."""
+    """The fields of a release to be changed: a frozen status a thousand times again takes seconds."""
     if release not in drafts:
-        status = found.get(release, ReleaseStatus(release))
+        status = releases.get(release, ReleaseStatus(release))
         drafts[release] = {part.name: getattr(status, part.name) for part in dataclasses.fields(status)}
     return drafts[release]
 
@@ -414,11 +412,22 @@ def find_hold(events: Iterable[Event], policy: str) -> Hold | None:
     return read_state(events).holds.get(policy)
 
 
+def read_hold(site: Site, policy: str) -> Hold | None:
+    """The hold of a policy's series at a site as of now, if it is held."""
+    with site.open_registry(read_only=True) as registry:
+        return find_hold(registry.events, policy)
+
+
+def describe_hold(hold: Hold) -> str:
+    """Who holds a series, since when and why, and what lets it go on."""
+    return f"{hold.description.rstrip('.')}; nothing is opened or charged until `release-pipeline resume {hold.policy}`"
+
+
 def check_not_held(registry: Registry, release: ReleaseId) -> None:
     """Refuse to open or charge a release of a series that is held: in the transaction that would do so."""
     if (hold := find_hold(registry.events, release.policy)) is not None:
         raise Held(
-            f"{hold.words.rstrip('.')}. Nothing is opened or charged meanwhile.",
+            f"{hold.description.rstrip('.')}. Nothing is opened or charged meanwhile.",
             where=str(release),
             remedy=f"`release-pipeline resume {release.policy} --why REASON` lets it go on.",
         )
@@ -431,7 +440,7 @@ def hold_series(site: Site, policy: str, *, why: str, by: str) -> Hold:
         _check_known(site, registry, policy)
         if (hold := find_hold(registry.events, policy)) is not None:
             raise WrongUsage(
-                f"{hold.words.rstrip('.')}.", where=policy, remedy=f"It stays so until `release-pipeline resume {policy}`."
+                f"{hold.description.rstrip('.')}.", where=policy, remedy=f"It stays so until `release-pipeline resume {policy}`."
             )
         event = registry.add(HELD, policy=policy, why=why, by=by)
         return Hold(policy, event.noted, by, why)

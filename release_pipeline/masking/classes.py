@@ -377,7 +377,7 @@ def _or_none(number: float) -> float | None:
 
 def _measure_relative_error(compared: Compared, name: str) -> float | None:
     """The mean of |x - y| / |x| where x is not 0."""
-    original, released = compared.seen(name)[compared.own], compared.released.column(name).to_numpy()
+    original, released = compared.seen(name)[compared.original_of], compared.released.column(name).to_numpy()
     use = original != 0
     count = int(np.count_nonzero(use))
     each = np.where(use, np.abs(original - released) / np.abs(np.where(use, original, 1.0)), 0.0)

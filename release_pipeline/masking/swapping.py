@@ -141,14 +141,14 @@ class SwapStrategy:
     def _predict_unseen(self, compared: Compared, streams: Streams) -> dict[str, Any]:
         """How well models predict records, if they learned from a table like this one that was made without these records."""
         rows = shuffled_first(compared.released.num_rows, MODEL_SAMPLE, streams("unseen"))
-        tested = compared.own[rows[int(TRAINED_SHARE * len(rows)) :]]
+        tested = compared.original_of[rows[int(TRAINED_SHARE * len(rows)) :]]
         read = compared.read_few(np.setdiff1d(np.arange(compared.originals), tested))
         try:
             made = self._remake(read, stream=streams("a release without those that are tested"))
         except InvalidArgument:  # too few are left for blocks: there is nothing to learn from
             return {}
         few = shuffled_first(made.num_rows, len(rows) - len(tested), streams("learned"))
-        return predict_targets(self.compare(read, made).among(few), replace(compared, own=tested))
+        return predict_targets(self.compare(read, made).among(few), replace(compared, original_of=tested))
 
     def _remake(self, read: Read, *, stream: NoiseStream) -> pa.Table:
         """A release of some records, with noise that is never released."""

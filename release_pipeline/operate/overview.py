@@ -13,10 +13,9 @@ from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.ledger.account import Draw
 from release_pipeline.ledger.looks import LookView, count_looks_before, describe_looks, group_looks, view_looks
 from release_pipeline.ledger.office import believed
-from release_pipeline.ledger.policies import Caps, describe_due, next_releases, policy_of, read_caps
-from release_pipeline.ledger.states import ReleaseStatus, find_hold, read_statuses
+from release_pipeline.ledger.policies import Caps, describe_due, next_releases, open_population, policy_of, read_caps
+from release_pipeline.ledger.states import Hold, ReleaseStatus, describe_hold, find_hold, read_state, read_statuses
 from release_pipeline.operate.alerts.look import find_trouble
-from release_pipeline.pipeline.cap import Prospects, describe_prospects, list_prospects, open_account
 from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import EpsilonView, Hash, Moment, to_json, view_epsilon
 from release_pipeline.policy.plans.calendar import Upcoming
@@ -139,7 +138,7 @@ class StatusDocument:
     made: Annotated[Moment, "when"]
     releases: Annotated[tuple[Line, ...], "every release that is declared or was begun, each revision by itself"]
     broken: Annotated[tuple[str, ...], "what is wrong at the site beside its releases, in words"]
-    series: Annotated[tuple[Prospects, ...], "every series with a timetable, or that is held: what its next ticks charge"]
+    held: Annotated[tuple[Hold, ...], "the series that are held, by the names of their policies"]
     looks: Annotated[
         tuple[LookView, ...],
         "every look at confidential records that parameters may be chosen by, and what was called public, in order",
@@ -149,15 +148,19 @@ class StatusDocument:
     ] = ()
 
 
+def _list_holds(events: Sequence[Event]) -> tuple[Hold, ...]:
+    """The series that are held, by the names of their policies."""
+    return tuple(hold for _, hold in sorted(read_state(events).holds.items()))
+
+
 def view_status(site: Site, *, now: datetime | None = None) -> StatusDocument:
     """The releases of a site for a script."""
     now = now or datetime.now(UTC)
     lines, broken = list_releases(site, now=now)
-    series = tuple(list_prospects(site, now=now))
     with site.open_registry(read_only=True) as registry:
-        looks = view_looks(registry.events)
+        held, looks = _list_holds(registry.events), view_looks(registry.events)
     outstanding = tuple(view_task(task) for task in list_outstanding(site))
-    return StatusDocument(now.isoformat(timespec="seconds"), tuple(lines), tuple(broken), series, looks, outstanding)
+    return StatusDocument(now.isoformat(timespec="seconds"), tuple(lines), tuple(broken), held, looks, outstanding)
 
 
 def list_releases(site: Site, *, now: datetime | None = None) -> tuple[list[Line], list[str]]:
@@ -234,11 +237,10 @@ def describe_status(site: Site, *, now: datetime | None = None, draw: Draw | Non
         count = "" if line.rows is None else f"{line.rows:,}"
         rows.append((line.release, line.state, count, line.reason or line.claim))
     yield from (draw or _align)(rows)
-    for series in list_prospects(site, now=now):
-        yield from (f"{'held' if series.held else 'ticks'} {series.policy}: {line}" for line in describe_prospects(series))
     with site.open_registry(read_only=True) as registry:
+        yield from (f"held {hold.policy}: {describe_hold(hold)}" for hold in _list_holds(registry.events))
         yield from describe_looks(group_looks(registry.events))
-    yield from (f"outstanding {task.words}; `release-pipeline deliver` does it" for task in list_outstanding(site))
+    yield from (f"outstanding {task.description}; `release-pipeline deliver` does it" for task in list_outstanding(site))
     for reason in broken:
         yield f"broken: {reason}"
 
@@ -265,7 +267,7 @@ def _describe_coming(
     return replace(
         line,
         state="late" if is_late else "waiting",
-        reason=reason if hold is None else f"{reason}; {hold.words}",
+        reason=reason if hold is None else f"{reason}; {hold.description}",
         late=is_late,
         due=None if upcoming.due is None else upcoming.due.isoformat(),
         has_room=fits,
@@ -285,7 +287,7 @@ def _find_headroom(caps: Caps, policy: Policy, events: tuple[Event, ...]) -> tup
     population is not declared."""
     charges = charges_of(events)
     try:
-        account = open_account(caps, policy, charges)
+        account = open_population(caps, policy.population, charges)
     except ReleasePipelineError:  # a population that is not declared: a run says so
         return None, None
     return account, account.admits(next_loss(policy, None))

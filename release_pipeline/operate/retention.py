@@ -11,8 +11,8 @@ from release_pipeline.ledger.states import PRUNED, ReleaseStatus, read_statuses
 from release_pipeline.pipeline.gates import forget_refusal
 from release_pipeline.policy import Policy
 from release_pipeline.store.registry import ReleaseId
-from release_pipeline.store.rooms import prune_workspaces
 from release_pipeline.store.site import Site
+from release_pipeline.store.vault_files import prune_workspaces
 from release_pipeline.trust.members import TRUSTED
 
 
@@ -33,8 +33,8 @@ def prune(site: Site, *, now: datetime | None = None, dry_run: bool = False) -> 
     for file in sorted(site.vault.glob("*.duckdb")):  # every one: a policy's population may have been another
         due: dict[str, ReleaseId] = {}
 
-        def choose(rooms: Sequence[str], due: dict[str, ReleaseId] = due) -> list[str]:
-            due |= {status.id.workspace: status.id for status in _find_due(site, now) if status.id.workspace in rooms}
+        def choose(workspaces: Sequence[str], due: dict[str, ReleaseId] = due) -> list[str]:
+            due |= {status.id.workspace: status.id for status in _find_due(site, now) if status.id.workspace in workspaces}
             return [] if dry_run else list(due)
 
         prune_workspaces(file, choose)

@@ -21,10 +21,9 @@ from typing import Any
 
 from release_pipeline.errors import ReleasePipelineError, StoreBusy, WrongUsage
 from release_pipeline.ledger.office import Head, find_waiting, read_office
-from release_pipeline.ledger.policies import Caps, policy_of, read_caps, record_policy
+from release_pipeline.ledger.policies import Caps, open_population, policy_of, read_caps, record_policy
 from release_pipeline.ledger.states import LOST_WORDS, POLICY, read_statuses
 from release_pipeline.mechanisms.basis.figures import count_of
-from release_pipeline.pipeline.cap import open_account
 from release_pipeline.pipeline.vaults import list_files
 from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import Plain
@@ -34,8 +33,8 @@ from release_pipeline.policy.values.text import read_yaml
 from release_pipeline.store.ledger import LOST, Charge, add_charge, list_charges
 from release_pipeline.store.registry import RESTORED, Event, Registry, ReleaseId, hash_of_json
 from release_pipeline.store.registry_server import Server
-from release_pipeline.store.rooms import open_rooms
 from release_pipeline.store.site import Site
+from release_pipeline.store.vault_files import open_vault
 from release_pipeline.trust.keys import PrivateKey
 from release_pipeline.trust.members import need_trust
 from release_pipeline.trust.revocation import revoked_text
@@ -93,8 +92,8 @@ def list_in_vault(folder: Path) -> tuple[ReleaseId, ...]:
     names = {"/".join(candidate.parts[-3:]) for candidate in (folder / "vault" / "candidates").glob("*/*/r*")}
     for population in list_files(folder / "vault"):
         try:
-            with open_rooms(folder / "vault", population, wait=0) as rooms:
-                names |= set(rooms.charged())
+            with open_vault(folder / "vault", population, wait=0) as reader:
+                names |= set(reader.charged())
         except StoreBusy:
             raise
         except ReleasePipelineError:  # damaged: other files must do
@@ -319,21 +318,21 @@ def _decide(
 
 
 def _enter(registry: Registry, caps: Caps, charge: Charge) -> None:
-    account = open_account(caps, policy_of(registry, charge.policy_hash), list_charges(registry))
+    account = open_population(caps, policy_of(registry, charge.policy_hash).population, list_charges(registry))
     add_charge(registry, replace(charge, carries=account.carries), account, happened=True)
 
 
 def _find_overdrawn(registry: Registry, caps: Caps, charges: Iterable[Charge]) -> Iterable[str]:
     policies = {charge.population: policy_of(registry, charge.policy_hash) for charge in charges}
     for population, policy in sorted(policies.items()):
-        account = open_account(caps, policy, list_charges(registry))
+        account = open_population(caps, policy.population, list_charges(registry))
         if not account.admits():
             yield f"{population}: {account.spent} of {account.limit} ({account.unit}) is spent: over the cap, for it has happened"
 
 
 def _format_charge(registry: Registry, caps: Caps, charge: Charge) -> str:
     """What the officer reads before they sign: the population that is charged, for how many records, and how much."""
-    account = open_account(caps, policy_of(registry, charge.policy_hash), list_charges(registry))
+    account = open_population(caps, policy_of(registry, charge.policy_hash).population, list_charges(registry))
     amount = f"{account.format(account.of(charge.loss))} ({account.unit})"
     return f"{charge.id}: {count_of(charge.records, 'record')}, charged to {charge.population}: {amount}"
 

@@ -148,7 +148,7 @@ def tick(site: Site, policy_name: str, *, why: str, has_run: HasRun, now: dateti
             record_policy(site, registry, policy)
             events = registry.events
             if (hold := find_hold(events, policy_name)) is not None:
-                return Tick(reason=hold.words)
+                return Tick(reason=hold.description)
             check_may_run(site, registry, policy, read_caps(site))  # a reason may say that its source has too few records
         left = [known.id for known in _unfinished(policy, events) if not has_run(known.id)]
         if left:
@@ -181,7 +181,7 @@ def arrival(site: Site, policy_name: str, *, cursor: str, has_run: HasRun) -> tu
         with site.open_registry(read_only=True) as registry:
             hold = find_hold(registry.events, policy_name)
         if hold is not None:
-            return Tick(reason=hold.words), ""
+            return Tick(reason=hold.description), ""
         stamp = _stamp(site, site.policy(policy_name), datetime.now(UTC))
     except ReleasePipelineError as error:
         return Tick(reason=error.in_full), ""

@@ -14,7 +14,7 @@ from release_pipeline.pipeline.checkpoints import check_records, find_checkpoint
 from release_pipeline.pipeline.context import StageContext, StageResult
 from release_pipeline.pipeline.in_place import open_records, stored_table
 
-AUDIT = "audit 4"  # changes when the figures do: what was measured otherwise is measured anew
+AUDIT = "audit 4"  # changes when the figures do: what was measured otherwise is measured again
 PLOTTED = (  # of the figures of an audit, those that are worth a line over the releases; the page has all
     "error",
     "absolute_error",

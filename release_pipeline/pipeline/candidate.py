@@ -29,10 +29,9 @@ from release_pipeline.formats.package import (
 from release_pipeline.formats.passed_stages import Audited, Masked, Microaggregated, Suppressed, Validated
 from release_pipeline.ledger.facts import PublicFacts, claimed_nano, describe_bound
 from release_pipeline.ledger.looks import note_looks
-from release_pipeline.ledger.policies import read_caps
+from release_pipeline.ledger.policies import open_population, read_caps
 from release_pipeline.masking import BLOCKS, CELLS, COUNTS, PAIRS, count_blocks
 from release_pipeline.masking.tables import TABLES
-from release_pipeline.pipeline.cap import open_account
 from release_pipeline.pipeline.checkpoints import check_records, read_checkpoint
 from release_pipeline.pipeline.context import StageContext, StageResult
 from release_pipeline.pipeline.gates import show_refusal
@@ -47,7 +46,7 @@ from release_pipeline.report.page import AFTER_CHARGE, REPORT, render_report
 from release_pipeline.rows.checks import check_roles
 from release_pipeline.rows.validate import suite_to_json
 from release_pipeline.store.files import make_private_folder, sync, write_sums
-from release_pipeline.store.ledger import list_charges
+from release_pipeline.store.ledger import Charge, list_charges
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.site import Site
 from release_pipeline.store.vault import ReleaseWorkspace
@@ -62,7 +61,7 @@ def freeze_candidate(context: StageContext) -> StageResult:
         validated = read_checkpoint(context, workspace, Validated)
         clusters = read_checkpoint(context, workspace, Microaggregated)
         check_records(context, workspace, clusters, are_read=False)
-        failed = dict.fromkeys(gate.words for gate in audited.judged if not gate.passed)
+        failed = dict.fromkeys(gate.refusal for gate in audited.judged if not gate.passed)
         table = stored_table(workspace, suppressed.table, list(policy.released_columns))
         refuse(str(context.id), check_roles(list(table.column_names), policy))
         facts = collect_public_facts(context, records=validated.records, rows_out=table.num_rows, suppressed=suppressed)
@@ -103,13 +102,8 @@ def freeze_candidate(context: StageContext) -> StageResult:
 
 def collect_public_facts(context: StageContext, *, records: int, rows_out: int, suppressed: Suppressed) -> dict[str, Any]:
     """What is recorded of the candidate for everybody: from declared facts, counts of rows and the ledger."""
-    policy = context.policy
-    with context.site.open_registry(read_only=True) as registry:
-        charges = list_charges(registry)
-    charges = charges[: 1 + next(place for place, charge in enumerate(charges) if charge.id == context.id)]
-    account = open_account(
-        read_caps(context.site), policy, charges
-    )  # as it stood when this release was charged: a retry says the same
+    policy, charges = context.policy, _list_charges_until(context.site, context.id)
+    account = open_population(read_caps(context.site), policy.population, charges)
     claimed = claimed_nano(policy, charges[-1])
     series = sum_series(policy, [charge.loss for charge in charges if charge.id.policy == policy.policy])
     facts = PublicFacts(
@@ -137,7 +131,14 @@ def collect_public_facts(context: StageContext, *, records: int, rows_out: int, 
     return facts.to_json()
 
 
-BESIDE = (COUNTS, CELLS, PAIRS, BLOCKS, TABLES)  # tables of the vault that are published beside the data
+def _list_charges_until(site: Site, release: ReleaseId) -> list[Charge]:
+    """Every charge up to that of a release: the ledger as it was then, so that a retry says the same."""
+    with site.open_registry(read_only=True) as registry:
+        charges = list_charges(registry)
+    return charges[: 1 + [charge.id for charge in charges].index(release)]
+
+
+BESIDE = (COUNTS, CELLS, PAIRS, BLOCKS, TABLES)  # tables of the vault that are published next to the data
 _NO_PICTURES: Mapping[str, str] = {}
 
 
@@ -195,7 +196,7 @@ def _put_in_place(partial: Path, folder: Path) -> None:
 
 
 def render_beside(policy: Policy, workspace: ReleaseWorkspace, tables: Collection[str]) -> dict[str, str]:
-    """The files that are published beside the data, of those of `BESIDE` that were measured."""
+    """The files that are published next to the data, of those of `BESIDE` that were measured."""
     files: dict[str, str] = {}
     if COUNTS in tables:
         files[COUNTS_FILE] = render_counts(workspace.read(COUNTS).to_pylist(), policy.noise_columns)
@@ -242,16 +243,14 @@ def collect_evidence(
     }
 
 
-# What the reviewers' page says beside the release itself: the budget of its population.
+# What the reviewers' page says next to the release itself: the budget of its population.
 
 
 def collect_context(site: Site, policy: Policy, release: ReleaseId) -> dict[str, Any]:
     """The budget as it was with the release's own charge. Asked once, when the release is audited first, and kept; no clock is in
     it."""
-    with site.open_registry(read_only=True) as registry:
-        charges = list_charges(registry)
-    charges = charges[: 1 + next(place for place, charge in enumerate(charges) if charge.id == release)]
-    account = open_account(read_caps(site), policy, charges)
+    charges = _list_charges_until(site, release)
+    account = open_population(read_caps(site), policy.population, charges)
     mine = [charge for charge in charges if charge.population in (policy.population, *account.carries)]
     steps = [{"release": str(charge.id), "amount": account.of(charge.loss)} for charge in mine]
     return {

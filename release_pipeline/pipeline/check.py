@@ -13,16 +13,14 @@ import numpy as np
 
 from release_pipeline.errors import PolicyInvalid, WrongUsage
 from release_pipeline.ledger.exposure import warn_of_same_people
+from release_pipeline.ledger.states import Hold, describe_hold, read_hold
 from release_pipeline.mechanisms.basis.figures import count_of, show_figure
 from release_pipeline.mechanisms.columns.methods import mask_column
 from release_pipeline.pipeline.cap import (
     Headroom,
     HeadroomView,
-    Prospects,
     describe_headroom,
-    describe_prospects,
     read_headroom,
-    read_prospects,
     view_headroom,
 )
 from release_pipeline.pipeline.forecast import MemoryView, describe_memory, forecast_memory
@@ -130,15 +128,15 @@ def restores_order(policy: Policy) -> bool:
 
 
 def describe_typical(plan: Plan) -> Iterator[str]:
-    """It in lines for a person."""
-    for found in find_typical(plan):
-        column = plan.policy.noise_columns[found.column]
-        of = f" (simulated with {count_of(found.rows, 'record')})" if plan.rows is not None and found.rows < plan.rows else ""
+    """A line for each column."""
+    for typical in find_typical(plan):
+        column = plan.policy.noise_columns[typical.column]
+        of = f" (simulated with {count_of(typical.rows, 'record')})" if plan.rows is not None and typical.rows < plan.rows else ""
         unit = f" {column.noise_unit}" if column.noise_unit else ""
         restored = " before their order is restored" if restores_order(plan.policy) else ""
-        near = f"{show_figure(found.noise)}{unit} of the record's own ({found.share:.2%} of the domain)"
+        near = f"{show_figure(typical.noise)}{unit} of the record's own ({typical.share:.2%} of the domain)"
         yield (
-            f"{found.column}: records times epsilon {found.records_times_epsilon:,.0f}; half of the released values would be "
+            f"{typical.column}: records times epsilon {typical.records_times_epsilon:,.0f}; half of the released values would be "
             f"within {near} if values lay evenly over it{of}{restored}"
         )
 
@@ -170,6 +168,11 @@ class Check:
         by_source = [] if self.header is None else [Refusal("source", fault) for fault in self.header.faults]
         by_ledger = [] if headroom is None or not headroom.refusal else [Refusal("ledger", headroom.refusal)]
         return (*by_source, *by_ledger)
+
+    @property
+    def held(self) -> Hold | None:
+        """The hold of the policy's series, if it is held."""
+        return None if self.home is None else read_hold(find_site(self.home), self.plan.policy.policy)
 
     @property
     def same_people(self) -> tuple[str, ...]:
@@ -204,7 +207,7 @@ class CheckDocument(PlanView):
     memory: Annotated[MemoryView | None, "what a run needs and may take; null where the rows are not known"] = dataclasses.field(
         default=None, metadata=OPTIONAL
     )
-    series: Annotated[Prospects | None, "whether it is held, and what its next ticks charge; null where it lies in no site"]
+    held: Annotated[Hold | None, "who held the series, and why; null where it goes on, or the policy lies in no site"]
     ledger: Annotated[HeadroomView | None, "the ledger before and after; null where the policy lies in no site and none is named"]
     same_people: Annotated[
         tuple[str, ...], "warnings: other populations with the same people, which the ledger adds up separately, a sentence each"
@@ -272,9 +275,8 @@ def describe_check(check: Check) -> Iterator[str]:
         yield from textwrap.wrap(words, WIDTH, initial_indent=f"{'typical':<12}", subsequent_indent=" " * 12)
     if (memory := check.memory) is not None and check.plan.rows is not None:
         yield f"{'memory':<12}{describe_memory(memory, check.plan.rows)}"
-    if check.home is not None:
-        ahead = read_prospects(find_site(check.home), check.plan.policy, rows=check.plan.rows)
-        yield from (f"{'held' if ahead.held else 'ticks':<12}{line}" for line in describe_prospects(ahead))
+    if (hold := check.held) is not None:
+        yield f"{'held':<12}{describe_hold(hold)}"
     if (headroom := check.headroom) is not None:
         yield from (f"{'ledger':<12}{line}" for line in describe_headroom(headroom))
 
@@ -287,15 +289,15 @@ def describe_obstacles(same_people: Iterable[str], refusals: Iterable[Refusal]) 
 
 
 def view_check(check: Check) -> CheckDocument:
-    """It for a script."""
-    plan, policy = view_plan(check.plan), check.plan.policy
+    """What `check --json` prints."""
+    plan = view_plan(check.plan)
     parts = {field.name: getattr(plan, field.name) for field in dataclasses.fields(plan)}
-    home, headroom = check.home, check.headroom
+    headroom = check.headroom
     return CheckDocument(
         **parts,
         typical=find_typical(check.plan) or None,
         memory=check.memory,
-        series=None if home is None else read_prospects(find_site(home), policy, rows=check.plan.rows),
+        held=check.held,
         ledger=None if headroom is None else view_headroom(headroom),
         same_people=check.same_people,
         header_read=check.header is not None and not check.header.unread,

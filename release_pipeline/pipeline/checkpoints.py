@@ -15,7 +15,6 @@ from release_pipeline.pipeline.context import StageContext
 from release_pipeline.pipeline.reservation import next_revision
 from release_pipeline.pipeline.vaults import people_sums_key, read_people_sums, seal_people_sums
 from release_pipeline.policy.documents import read_as
-from release_pipeline.policy.file.sections import Person
 from release_pipeline.store.vault import ReleaseWorkspace
 
 Kind = TypeVar("Kind", bound=Checkpoint)
@@ -88,14 +87,14 @@ def check_tables(context: StageContext, workspace: ReleaseWorkspace, checkpoint:
 
 
 def check_records(context: StageContext, workspace: ReleaseWorkspace, clusters: Microaggregated, *, are_read: bool) -> None:
-    """Refuse when the records were validated anew since the clusters were made of them; where they are read, also when those
+    """Refuse when the records were validated again since the clusters were made of them; where they are read, also when those
     in the vault are others."""
     validated = read_checkpoint(context, workspace, Validated)
     if are_read:
         check_tables(context, workspace, validated, {name: None for name in validated.tables if name not in OF_PEOPLE})
     if validated.version != clusters.input:
         raise Blocked(
-            "the records were validated anew since, and they are others.",
+            "the records were validated again since, and they are others.",
             where=str(context.id),
             remedy="Restore the source and run the release from its start.",
         )
@@ -143,9 +142,9 @@ def _seal(context: StageContext, stage: str, checkpoint: Mapping[str, Any]) -> s
 
 
 def keep_people(context: StageContext, workspace: ReleaseWorkspace) -> None:
-    """Keep who is in the release beside the rooms, under the seal of what was kept so before (`check_vaults` missed none)."""
+    """Keep who is in the release outside its schema, under the seal of what was kept so before (`check_vaults` missed none)."""
     kept = read_people_sums(context.site, context.policy.population, workspace.people_note())
-    people, key = isinstance(context.policy.person, Person), people_sums_key(context.site)
+    people, key = context.policy.person_column is not None, people_sums_key(context.site)
     sums = workspace.expose(str(context.id), people=people, key=key, kept=kept)
     workspace.write_people_note(seal_people_sums(context.site, context.policy.population, sums))
 
@@ -153,6 +152,6 @@ def keep_people(context: StageContext, workspace: ReleaseWorkspace) -> None:
 def find_earlier_blocks(context: StageContext, workspace: ReleaseWorkspace) -> IntArray | None:
     """The block that each record's person was in, in earlier releases; None where nothing is swapped, or nobody knows who is
     in several of them."""
-    if context.policy.swap is None or not isinstance(context.policy.person, Person):
+    if context.policy.swap is None or context.policy.person_column is None:
         return None
     return workspace.read_earlier_blocks(context.policy.policy)

@@ -41,7 +41,7 @@ class Audited:
     @property
     def broken(self) -> list[Finding]:
         """The findings that break a claim."""
-        return [finding for found in self.findings.values() for finding in found if not finding.holds]
+        return [finding for of_policy in self.findings.values() for finding in of_policy if not finding.holds]
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,6 @@ from release_pipeline.ledger.states import (
     move,
     status_of,
 )
-from release_pipeline.masking import Strategy, find_strategy
 from release_pipeline.mechanisms.accounting.budget import NANO
 from release_pipeline.mechanisms.catalogue import MECHANISM_VERSION
 from release_pipeline.mechanisms.noise import Context
@@ -42,7 +41,7 @@ from release_pipeline.store.files import PLAIN, Probe, is_whole
 from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.site import Site
-from release_pipeline.store.source import SourceDoor
+from release_pipeline.store.source import SourceReader
 from release_pipeline.store.vault import ReleaseWorkspace, open_workspace
 from release_pipeline.trust.approvals import check_may_run
 
@@ -60,7 +59,7 @@ class StageResult:
     internal: dict[str, Any] = field(default_factory=dict[str, Any])
     verdicts: tuple[Verdict, ...] = ()
     gates: tuple[Gate, ...] = ()
-    words: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     source: str = ""  # the version of the source that was read
 
     @property
@@ -132,9 +131,9 @@ class StageContext:
         except (NotPassed, Held, StoreError):
             raise
         except ReleasePipelineError as refused:
-            place = [f"{refused.where}:"] if refused.where not in ("", str(self.id)) else []
+            where = [f"{refused.where}:"] if refused.where not in ("", str(self.id)) else []
             remedy = [refused.remedy] if isinstance(refused, Blocked) and refused.remedy else []
-            self.record_blocked(" ".join((*place, refused.what, *refused.details, *remedy)), code=refused.code)
+            self.record_blocked(" ".join((*where, refused.what, *refused.details, *remedy)), code=refused.code)
             raise
 
     @contextmanager
@@ -238,7 +237,7 @@ class StageContext:
         """A keyed hash of these parts under this release and policy: the version of what a stage made."""
         return self.site.keyed_hash(json.dumps([self.policy_hash, str(self.id), *parts]).encode())
 
-    def open_source(self) -> SourceDoor:
+    def open_source(self) -> SourceReader:
         """The source of the policy, opened."""
         return open_source(self.site, self.policy)
 
@@ -250,8 +249,3 @@ class StageContext:
         """What the release's noise is derived from besides its secret. `source`: the keyed hash of the records, as charged, so
         that other records get other noise even where a secret is used twice."""
         return (self.policy_hash, str(self.id), source, MECHANISM_VERSION)
-
-    @property
-    def strategy(self) -> Strategy:
-        """How the policy's family of methods masks records."""
-        return find_strategy(self.policy)

@@ -15,7 +15,7 @@ from release_pipeline.errors import OutOfSpace
 from release_pipeline.mechanisms.catalogue import Family
 from release_pipeline.mechanisms.whole_table.pool import count_pool
 from release_pipeline.policy import Policy
-from release_pipeline.policy.kinds import GeneraliseColumn, ListedColumn, NoiseColumn
+from release_pipeline.policy.kinds import ColumnKind
 from release_pipeline.store.environment import DATABASE, format_size
 from release_pipeline.store.site import Site
 
@@ -37,8 +37,8 @@ CLUSTERED: dict[Family, tuple[int, int, int]] = {
     "vectors": (55, 22, 175),
     "mdav": (55, 22, 175),
 }
-SUMS = 28  # of a cluster for each masked column, beside its name, in the table of exact sums
-NAMED = 8  # of a cluster for each masked column, beside its name, when what is stored of exact sums is hashed
+SUMS = 28  # of a cluster for each masked column, next to its name, in the table of exact sums
+NAMED = 8  # of a cluster for each masked column, next to its name, when what is stored of exact sums is hashed
 UNITED = 64  # and where those of random parts are put together, of which all are held
 RECORDS = 104  # where every record is a cluster of its own: there are arrays of clusters, too
 PARTS = 32  # and for each column where random parts of the records are masked by themselves
@@ -144,18 +144,14 @@ def _count_combinations(policy: Policy, records: int) -> int:
     return _count_rows(columns, records, clamps=policy.clamps)
 
 
-def _count_rows(columns: Iterable[object], records: int, *, clamps: bool = False) -> int:
+def _count_rows(columns: Iterable[ColumnKind], records: int, *, clamps: bool = False) -> int:
     """How many different rows of these columns there may be."""
     most = 1
     for column in columns:
-        if isinstance(column, ListedColumn):
-            most *= len(column.entries) + 1
-        elif isinstance(column, GeneraliseColumn):
-            most *= column.hierarchy.most_values + len(column.reasons)
-        else:
-            most *= column.coded_grid.width + 2 if isinstance(column, NoiseColumn) and clamps else records
-        if most >= records:
+        values = column.most_values(clamps=clamps)
+        if values is None or most * values >= records:
             return records
+        most *= values
     return most
 
 
@@ -186,6 +182,6 @@ def find_enough(policy: Policy, records: int) -> int:
 
 
 def describe_memory(memory: MemoryView, records: int) -> str:
-    """It in a line for a person."""
+    """The need and the allowance in a line."""
     about = f"about {format_size(memory.needed)} of {format_size(memory.allowed)} for {records:,} rows"
     return about if memory.is_enough else f"{about}: a run is refused before anything is charged"

@@ -52,16 +52,16 @@ def check_differencing(context: StageContext, workspace: ReleaseWorkspace, statu
                 remedy=f"{'Set' if other.lost else 'Restore the vault, or set'} differencing_below: 0, which the privacy officer "
                 "must approve.",
             )
-    found: list[str] = []
+    reasons: list[str] = []
     for other, joined, left in workspace.compare_people([str(known.id) for known in others]):
         for count, verb in ((joined, "joined"), (left, "left")):
             if 0 < count < below:
-                found.append(f"since {other} fewer than {below} people {verb}, and not none.")
-    if found:
+                reasons.append(f"since {other} fewer than {below} people {verb}, and not none.")
+    if reasons:
         mine = statuses.get(context.id, ReleaseStatus(context.id)).charge
         raise GateFailed(
-            " ".join(found),
-            findings=tuple(found),
+            " ".join(reasons),
+            findings=tuple(reasons),
             where=str(context.id),
             remedy="Publish later with more people, or leave those who joined or left out of the source. "
             + ("Nothing is charged." if mine is None else "It was charged before that other release was made, and stays so."),
@@ -82,7 +82,7 @@ def read_refusal(site: Site, release: ReleaseId) -> dict[str, Any]:
 
 
 def show_refusal(context: StageContext, page: str) -> str:
-    """The page that shows why, beside the figures, in the vault; gives in words where it is."""
+    """The page that shows why, next to the figures, in the vault; gives in words where it is."""
     file = _refusal_file(context.site, context.id).with_suffix(".html")
     make_private_folder(file.parent)
     write_text(file, page)
@@ -122,14 +122,14 @@ def judge_before_charge(context: StageContext, records: Records, content: str) -
     linked = ladder[-1].linked.value if ladder else None
     judged += judge_linkage(policy, linked)
     failed = [gate for gate in judged if not gate.passed]
-    words = tuple(gate.words for gate in failed)
-    if words:
+    reasons = tuple(gate.refusal for gate in failed)
+    if reasons:
         context.count_refusal()  # before a figure is written
         free = "No noise was drawn, and nothing is charged." if policy.method.is_noisy else "Nothing is charged."
         if context.site.forbids_looks:
             forget_refusal(context.site, context.id)
-            words = tuple(gate.describe("the figure is withheld") for gate in failed)
-            raise GateFailed(" ".join(words), findings=words, where=str(context.id), remedy=f"{free} {WITHHELD}")
+            reasons = tuple(gate.describe("the figure is withheld") for gate in failed)
+            raise GateFailed(" ".join(reasons), findings=reasons, where=str(context.id), remedy=f"{free} {WITHHELD}")
         how = f"{explain_linkage(policy, ladder)} " if any(gate.basis == LINKED for gate in failed) else ""
         figures = {"gates": [gate.to_json() for gate in judged], "expected": expected}
         figures |= {"foreseen_ladder": [asdict(rung) for rung in ladder]} if ladder else {}
@@ -138,7 +138,7 @@ def judge_before_charge(context: StageContext, records: Records, content: str) -
         shown = show_refusal(context, render_report(context.policy, evidence, stopped_at=BEFORE_CHARGE))
         file = _refusal_file(context.site, context.id).relative_to(context.site.home)
         remedy = f"{how}{free} The figures: {file}. {shown}"
-        raise GateFailed(" ".join(words), findings=words, where=str(context.id), remedy=remedy)
+        raise GateFailed(" ".join(reasons), findings=reasons, where=str(context.id), remedy=remedy)
     forget_refusal(context.site, context.id)
     return Foreseen(expected, linked)
 

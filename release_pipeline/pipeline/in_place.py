@@ -33,12 +33,12 @@ from release_pipeline.policy import Policy
 from release_pipeline.rows.checks import Facts, match_header
 from release_pipeline.rows.columns import PART, ColumnTable, CutTable, Parts, find_encoders, select_cells
 from release_pipeline.rows.counted import CountedInPlace, CountedRecords, Counting, DeliveredCells
-from release_pipeline.store.in_place import COUNTED, TIMES, Batches, RecordsInPlace, open_table
+from release_pipeline.store.in_place import COUNTED, TIMES, RecordsInPlace, open_table
 from release_pipeline.store.people import PersonKeys
 from release_pipeline.store.raw import Columns, RawTable, ReleaseFilter
 from release_pipeline.store.site import Site
-from release_pipeline.store.source import SourceDoor
-from release_pipeline.store.vault import Engine, ReleaseWorkspace
+from release_pipeline.store.source import SourceReader
+from release_pipeline.store.vault import ReleaseWorkspace
 
 CELLS_OF = "cells_"  # what the names of tables of cells begin with
 
@@ -52,18 +52,18 @@ class Kept:
     snapshot: str = ""
 
 
-def choose_columns(policy: Policy, source: SourceDoor, release: str) -> tuple[Columns, ReleaseFilter | None]:
+def choose_columns(policy: Policy, source: SourceReader, release: str) -> tuple[Columns, ReleaseFilter | None]:
     """What is read of a source: the columns that the policy needs, and what tells the records of the release from others."""
     names, _ = match_header(source.header, policy)
     needed = {name: names[name] for name in needed_columns(policy) if name in names}
     return needed, release_filter(policy, names, release)
 
 
-def find_place(
+def find_in_place(
     site: Site,
     policy: Policy,
     workspace: ReleaseWorkspace,
-    source: SourceDoor,
+    source: SourceReader,
     columns: Columns,
     release: ReleaseFilter | None,
 ) -> RecordsInPlace | None:
@@ -71,8 +71,8 @@ def find_place(
     their types. The column of the person may have any."""
     if not policy.is_only_counted:
         return None
-    counted = tuple(name for name in columns if name != policy.person_column)
-    place = workspace.open_in_place(source, columns, release, Engine(site.engine, find_workers(site), counted))
+    counted = [name for name in columns if name != policy.person_column]
+    place = workspace.open_in_place(source, columns, release, engine=site.engine, workers=find_workers(site))
     return place if place is not None and all(COUNTED.fullmatch(place.kinds[name]) for name in counted) else None
 
 
@@ -80,14 +80,14 @@ def keep_records(
     site: Site,
     policy: Policy,
     workspace: ReleaseWorkspace,
-    source: SourceDoor,
+    source: SourceReader,
     columns: Columns,
     release: ReleaseFilter | None,
 ) -> Kept:
     """Let the vault have the records, or the cells of their columns where they stay in their source, and nothing of what it had
     before."""
     workspace.drop(["raw", "records", *(name for name in workspace.tables() if name.startswith(CELLS_OF))])
-    place = find_place(site, policy, workspace, source, columns, release)
+    place = find_in_place(site, policy, workspace, source, columns, release)
     if place is not None:
         return _keep_cells(policy, workspace, place, source.name)
     raw = workspace.ingest(source, columns, release=release, derive=policy.derive)
@@ -108,7 +108,7 @@ def read_numbers(
     policy: Policy, workspace: ReleaseWorkspace, ingested: Ingested, name: str
 ) -> tuple[npt.NDArray[np.float64], IntArray | None]:
     """The numbers of a column as they came, and how many records have each where that may be more than one. In the records a
-    column is as it came, but where codes stand beside the values."""
+    column is as it came, but where codes stand next to the values."""
     if ingested.snapshot:
         table = _name_table(policy, name)
         numbers, is_value = read_values(policy, name, workspace.cells(ingested.source, table))
@@ -155,20 +155,18 @@ def stored_table(workspace: ReleaseWorkspace, name: str, columns: Sequence[str] 
     return CutTable(names, workspace.count_rows(name), lambda column: workspace.read(name, [column]).column(0), slices)
 
 
-def _keep_cells(policy: Policy, workspace: ReleaseWorkspace, place: RecordsInPlace, source: str) -> Kept:
+def _keep_cells(policy: Policy, workspace: ReleaseWorkspace, in_place: RecordsInPlace, source: str) -> Kept:
     """Count the cells of every column into tables of the vault. Whose records they are is in the table `raw`, as the source
     delivers it, until the checks have been judged. Refused where the source was changed meanwhile."""
-    snapshot, tables, records = place.snapshot(), list[str](), set[int]()
-    for name in place.kinds:
-        if name == policy.person_column:
-            workspace.write("raw", Batches(place.read_column(name)))
-            tables.append("raw")
-            records.add(workspace.count_rows("raw"))
-        else:
-            workspace.write(table := _name_table(policy, name), Batches(place.count_cells(name)))
-            records.add(int(np.sum(workspace.read(table, [TIMES]).column(0).to_numpy())))
-            tables.append(table)
-    if len(records) > 1 or place.snapshot() != snapshot:
+    snapshot, records, person = in_place.snapshot(), set[int](), policy.person_column
+    tables = ["raw" if name == person else _name_table(policy, name) for name in in_place.kinds]
+    if person is not None and person in in_place.kinds:
+        workspace.write("raw", in_place.read_column(person))
+        records.add(workspace.count_rows("raw"))
+    for name, cells in in_place.count_cells([name for name in in_place.kinds if name != person]):
+        workspace.write(table := _name_table(policy, name), cells)
+        records.add(int(np.sum(workspace.read(table, [TIMES]).column(0).to_numpy())))
+    if len(records) > 1 or in_place.snapshot() != snapshot:
         raise refuse_changed(source)
     return Kept(tables, max(records), snapshot)
 
@@ -210,19 +208,19 @@ def _name_table(policy: Policy, name: str) -> str:
 
 @dataclass(frozen=True)
 class Records:
-    """What the stages ask of the records of a release: counts of all, and all or some of them one by one. `place`: where they
-    lie, None where the vault has them; `snapshot`: what pinned them when they were checked."""
+    """What the stages ask of the records of a release: counts of all, and all or some of them one by one. `in_place`: those
+    of the source, None where the vault has them; `snapshot`: what pinned them when they were checked."""
 
     policy: Policy
     workspace: ReleaseWorkspace
     source: str
-    place: RecordsInPlace | None
+    in_place: RecordsInPlace | None
     snapshot: str
     key: bytes
 
     def check(self, where: str) -> None:
         """Refuse where the source has other records by now than those that were checked."""
-        if self.snapshot and (self.place is None or self.place.snapshot() != self.snapshot):
+        if self.snapshot and (self.in_place is None or self.in_place.snapshot() != self.snapshot):
             raise Blocked(
                 "the source has other records now than those that were checked.",
                 where=where,
@@ -235,7 +233,7 @@ class Records:
         if self.policy.method.family != "whole-table":
             return None
         encoders = find_encoders(self.policy)
-        if self.place is None:
+        if self.in_place is None:
             return CountedRecords(self.workspace, encoders)
         cells: dict[str, DeliveredCells] = {}
 
@@ -248,31 +246,31 @@ class Records:
                 cells[name] = DeliveredCells(delivered, encoder.find(typed), read.column(TIMES).to_numpy())
             return cells[name]
 
-        return CountedInPlace(self.place, encoders, find_cells)
+        return CountedInPlace(self.in_place, encoders, find_cells)
 
     def read(self, table: str, columns: Sequence[str] | None, /, *, where: tuple[str, str] | None = None) -> pa.Table:
         """A table of the vault; of records that lie elsewhere a sample, as large as what is attacked."""
-        if table != "records" or self.place is None:
+        if table != "records" or self.in_place is None:
             return self.workspace.read(table, columns, where=where)
         return select_cells(self._sample, columns, where)
 
     @cached_property
     def _sample(self) -> pa.Table:
-        assert self.place is not None  # noqa: S101  for the type checker
+        assert self.in_place is not None  # noqa: S101  for the type checker
         columns = list(find_encoders(self.policy))
-        with open_table(self.place.sample(columns, ATTACKED_SAMPLE, self.key), self.source) as raw:
+        with open_table(self.in_place.sample(columns, ATTACKED_SAMPLE, self.key), self.source) as raw:
             typed: dict[str, Any] = {RECORD: pa.array(np.arange(raw.count_records(), dtype=np.int64))}
             return pa.table(typed | {name: typed_column(self.policy, name, raw) for name in columns})
 
 
 def open_records(context: StageContext, workspace: ReleaseWorkspace, validated: Validated) -> Records:
     """The records that were validated; refused where the source has others by now."""
-    name, place = "", None
+    name, in_place = "", None
     if validated.snapshot:
         source = context.open_source()
         columns, release = choose_columns(context.policy, source, context.id.release)
-        name, place = source.name, find_place(context.site, context.policy, workspace, source, columns, release)
+        name, in_place = source.name, find_in_place(context.site, context.policy, workspace, source, columns, release)
     key = bytes.fromhex(context.site.keyed_hash(f"sample of {context.id}".encode()))
-    records = Records(context.policy, workspace, name, place, validated.snapshot, key)
+    records = Records(context.policy, workspace, name, in_place, validated.snapshot, key)
     records.check(str(context.id))
     return records

@@ -34,16 +34,16 @@ def ingest(context: StageContext) -> StageResult:
     with context.open_workspace() as workspace:
         check_vaults(context.site, policy.population, workspace)
         workspace.forget(["ingested", "validated"])
-        kept = keep_records(context.site, policy, workspace, source, columns, release)
-        read = hash_tables(workspace, kept.tables, kept.snapshot)
+        stored = keep_records(context.site, policy, workspace, source, columns, release)
+        read = hash_tables(workspace, stored.tables, stored.snapshot)
         digest = context.site.keyed_hash(json.dumps(read).encode())
         begin_run(context.site, context.id, context.policy_hash, digest=digest, origins=origins)
         if source.written is not None and version_of(context.site, source) != delivered:
             raise refuse_changed(source.name)
-        content: dict[str, Any] = {"records": kept.records, "source": source.name, "header": list(source.header)}
-        content |= {"outside": outside, "delivered": delivered, "origins": origins, "snapshot": kept.snapshot}
-        version = context.hash_version([kept.records, read])
-        write_checkpoint(context, workspace, Ingested, version, kept.tables, **content)
+        content: dict[str, Any] = {"records": stored.records, "source": source.name, "header": list(source.header)}
+        content |= {"outside": outside, "delivered": delivered, "origins": origins, "snapshot": stored.snapshot}
+        version = context.hash_version([stored.records, read])
+        write_checkpoint(context, workspace, Ingested, version, stored.tables, **content)
     context.probe.reached("ingested")
-    facts = {**context.show_rows(kept.records), "columns_read": len(columns), "columns_in_source": len(source.header)}
+    facts = {**context.show_rows(stored.records), "columns_read": len(columns), "columns_in_source": len(source.header)}
     return StageResult("ingested", version, facts, source=delivered)

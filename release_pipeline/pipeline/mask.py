@@ -15,7 +15,7 @@ MASKED = "masked"
 
 
 def mask(context: StageContext) -> StageResult:
-    """`masked`: noise on the statistics, rows shuffled, what was measured with noise for it, and the tables beside it;
+    """`masked`: noise on the statistics, rows shuffled, what was measured with noise for it, and the tables next to it;
     committed, noted as drawn, and then the secret is forgotten."""
     policy = context.policy
     with context.open_workspace() as workspace:

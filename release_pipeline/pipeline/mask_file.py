@@ -134,7 +134,7 @@ def note_masking(policy: Policy, policy_file: Path, file: Path, *, by: str, evid
         compared = say_compared([f"masked by {setting}" + ", with exact scales and errors" * evidence])
         is_here = policy_file.resolve() == site.policy_file(policy.policy).resolve()
         origins = list_file_origins(site, file)
-        note_look(site, policy, by=by, on="mask", digest=origins[-1], compared=compared, origins=origins, is_here=is_here)
+        note_look(site, policy, by=by, digest=origins[-1], compared=compared, origins=origins, is_here=is_here)
 
 
 def mask_table(policy: Policy, file: Path, *, release: str | None = None, progress: Progress = lambda _: None) -> MaskedTable:
@@ -178,7 +178,7 @@ def _mask(policy: Policy, raw: RawTable, release: str | None, noticed: tuple[str
     masked = load_table(strategy.mask(read, secret=secret, context=context, progress=progress))
     if policy.swap is not None:  # who is in no block keeps their own values
         masked = load_table(strategy.suppress(read, masked).table)
-    own = masked.column(RECORD).to_numpy()
+    records = masked.column(RECORD).to_numpy()
     evidence = {name: dict(figures) for name, figures in grouped.evidence.items()}
     taken: dict[str, Clamping] = {}
     for name, column in policy.noise_columns.items():
@@ -188,7 +188,7 @@ def _mask(policy: Policy, raw: RawTable, release: str | None, noticed: tuple[str
             original = numbers[is_value]
         taken[name] = measure_clamping(original, column.exact_grid)
         before, after = compare_values(
-            column, grid.snap(original[own]), masked.column(name).to_numpy(), is_nobodys=policy.rows_are_nobodys
+            column, grid.snap(original[records]), masked.column(name).to_numpy(), is_nobodys=policy.rows_are_nobodys
         )
         evidence[name]["error"] = column_error(before, after)
         evidence[name]["clamping"] = asdict(taken[name])

@@ -53,7 +53,7 @@ def microaggregate(context: StageContext) -> StageResult:
         charge_run(context.site, context.id)
         version = context.hash_version([checkpoint.version, hashlib.sha256(secret).hexdigest(), MECHANISM_VERSION])
         stored = find_checkpoint(context, workspace, Microaggregated)
-        if stored is not None and stored.version == version:  # a retry must not calibrate anew: another machine may round
+        if stored is not None and stored.version == version:  # a retry must not calibrate again: another machine may round
             check_tables(context, workspace, stored)
             return _microaggregated(context, stored)
         earlier = find_earlier_blocks(context, workspace)

@@ -16,8 +16,8 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.values.periods import EXAMPLE, end_of
 from release_pipeline.store.files import PLAIN, Probe, check_line
 from release_pipeline.store.registry import ReleaseId
-from release_pipeline.store.rooms import locked_vault
 from release_pipeline.store.site import Site
+from release_pipeline.store.vault_files import locked_vault
 
 LONGEST_REASON = 200
 _RELEASE = r"([A-Za-z0-9._-]+?)(?:/r([1-9][0-9]{0,5}))?"  # its name, and perhaps its revision
@@ -31,7 +31,7 @@ def open_release(
     progress: Callable[[str], None] = lambda _: None,
     probe: Probe | None = None,
 ) -> StageContext:
-    """The flow of one release of a policy of the site, at its last opened revision.
+    """The context of one release of a policy of the site, at its last opened revision.
 
     `release` is NAME, NAME/rN or POLICY/NAME/rN, and may be left out where there is only one. A revision that was not opened, or
     was given up for another, is refused.

@@ -17,12 +17,11 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.file.sections import Person
 from release_pipeline.policy.hierarchies import Intervals
 from release_pipeline.policy.kinds import AnyColumn, GeneraliseColumn, NoiseColumn
-from release_pipeline.policy.kinds.base import CodedColumn
 from release_pipeline.policy.values.periods import PATTERN, ListReading, NumberReading, Reading, RuleReading
 from release_pipeline.rows.checks import Check, Facts, refusals
 from release_pipeline.rows.columns import PART, Parts
 from release_pipeline.store.raw import RawTable, ReleaseFilter, count_unread
-from release_pipeline.store.source import SourceDoor, open_raw
+from release_pipeline.store.source import SourceReader, open_raw
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
 NO_RELEASES = {"missing": 0, "undeclared": 0}
@@ -47,7 +46,7 @@ def release_filter(policy: Policy, names: Mapping[str, str], release: str | None
     return (names[column], release) if column is not None and release is not None else None
 
 
-def count_releases(policy: Policy, source: SourceDoor, names: Mapping[str, str]) -> dict[str, int] | None:
+def count_releases(policy: Policy, source: SourceReader, names: Mapping[str, str]) -> dict[str, int] | None:
     """How many records of the source have no release, or one that is not declared; None where releases are not told apart."""
     column = policy.source.release_column
     if column is None:
@@ -181,7 +180,7 @@ def has_type(policy: Policy, name: str, table: RawTable) -> bool:
 def is_coded(policy: Policy, name: str) -> bool:
     """Whether entries of a column may be no value, and are released as such."""
     column = policy.columns[name]
-    return bool(column.codes if isinstance(column, GeneraliseColumn) else isinstance(column, CodedColumn) and column.reasons)
+    return bool(column.codes if isinstance(column, GeneraliseColumn) else column.separate_reasons)
 
 
 def read_values(policy: Policy, name: str, table: RawTable) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:

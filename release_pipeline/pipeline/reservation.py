@@ -41,7 +41,7 @@ def reserve(site: Site, wanted: Reservation, probe: Probe) -> bytes:
     """Charge the loss of a release once, before anything random, and give its secret: new, or that of an unfinished attempt.
 
     After a charge the registry notes the check value of the secret before anything is made with it. So without that note a
-    secret may be made anew, whatever lies in its place; with it, only that very secret will do.
+    secret may be made again, whatever lies in its place; with it, only that very secret will do.
     """
     with locked(site.vault / "secrets"):
         with site.open_registry() as registry:
@@ -97,7 +97,7 @@ def forget_secret(site: Site, release: ReleaseId) -> None:
 
 
 def next_revision(release: ReleaseId) -> str:
-    """What to do when a release can only be made anew: the revision that a fresh charge opens, and the command."""
+    """What to do when a release can only be made again: the revision that a fresh charge opens, and the command."""
     return (
         f"Only {release.next} can replace it, with a fresh charge: "
         f"release-pipeline run {release.policy} --release {release.release} --revise 'REASON'."

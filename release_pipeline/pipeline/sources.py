@@ -29,7 +29,7 @@ from release_pipeline.store.ledger import RESERVED
 from release_pipeline.store.registry import Event
 from release_pipeline.store.settings import FILE, Say, Settings, wrong
 from release_pipeline.store.site import Site
-from release_pipeline.store.source import SourceDoor, find_source, list_parquet
+from release_pipeline.store.source import SourceReader, find_source, list_parquet
 
 if TYPE_CHECKING:
     from release_pipeline.store.spark import SparkAddress
@@ -69,18 +69,13 @@ def list_file_origins(site: Site, file: Path) -> list[str]:
 def list_origins(site: Site, source: Source) -> list[str]:
     """Of what a policy declares, as it is there now: as it is written, where that is, and what is in it where it is a file, or in
     the files of a folder."""
-    found = [_hash_place(site, _write(source))]
-    file = find_source_file(site, source)
-    if file is None:
-        found.append(_hash_place(site, expand(_write(source), site.environment)))
+    origins = [_hash_place(site, _write(source))]
+    if source.path is None:
+        origins.append(_hash_place(site, expand(_write(source), site.environment)))
     else:
-        found += [origin for part in _list_files(file) for origin in list_file_origins(site, part)]
-    return list(dict.fromkeys(found))
-
-
-def find_source_file(site: Site, source: Source) -> Path | None:
-    """The file or folder that a source is; None where it is a table of a server."""
-    return None if source.path is None else _find_file(site, source.path)
+        files = _list_files(_find_file(site, source.path))
+        origins += [origin for file in files for origin in list_file_origins(site, file)]
+    return list(dict.fromkeys(origins))
 
 
 def find_source_like(site: Site, file: Path, *, strict: bool) -> str:
@@ -114,11 +109,11 @@ def _is_of_a_source(event: Event) -> bool:
     return event.kind == RESERVED or (event.kind == "looked" and event.content["on"] == "mask")
 
 
-def _list_files(place: Path) -> tuple[Path, ...]:
+def _list_files(path: Path) -> tuple[Path, ...]:
     """The files that a source has: one, or those of a folder; none where nothing lies there."""
-    if place.is_dir():
-        return list_parquet(place)
-    return (place,) if place.is_file() else ()
+    if path.is_dir():
+        return list_parquet(path)
+    return (path,) if path.is_file() else ()
 
 
 def _has_same_content(source: Path, file: Path) -> bool:
@@ -179,12 +174,12 @@ def find_workers(site: Site) -> SparkAddress | None:
 
 def find_spark(site: Site) -> SparkAddress | None:
     """The server that a site names; nobody asks it anything here."""
-    said: SparkSettings | None = site.read_section("spark", _SECTION)
-    if said is None:
+    settings: SparkSettings | None = site.read_section("spark", _SECTION)
+    if settings is None:
         return None
     file = str(site.home / FILE)
     try:
-        url = expand(said.url, site.environment)
+        url = expand(settings.url, site.environment)
     except SourceError as error:
         raise ReleasePipelineError("what spark names is not in the environment.", where=file, remedy=error.remedy) from None
     if not _is_address(url):
@@ -234,13 +229,13 @@ class HeaderLook:
     unread: str = ""
 
 
-def open_source(site: Site, policy: Policy) -> SourceDoor:
+def open_source(site: Site, policy: Policy) -> SourceReader:
     """The source of a policy, as its site reads it."""
     spark = None if policy.source.spark is None else find_spark(site)
     return find_source(policy.source, folder=site.home, values=site.environment, expected=policy.declared, spark=spark)
 
 
-def version_of(site: Site, source: SourceDoor) -> str:
+def version_of(site: Site, source: SourceReader) -> str:
     """A keyed hash that changes when what is delivered does; empty where only reading it tells."""
     return site.keyed_hash(f"source {source.name} {stamp}".encode()) if (stamp := source.stamp) else ""
 

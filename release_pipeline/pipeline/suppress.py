@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from release_pipeline.formats.passed_stages import PASSED, Masked, Suppressed
+from release_pipeline.masking import find_strategy
 from release_pipeline.pipeline.checkpoints import read_checkpoint, write_checkpoint
 from release_pipeline.pipeline.context import StageContext, StageResult
 from release_pipeline.pipeline.gates import keep_refusal
@@ -15,11 +16,12 @@ def suppress(context: StageContext) -> StageResult:
     suppresses nothing the note vouches for the masked table once more, and there is no copy."""
     with context.open_workspace() as workspace:
         checkpoint = read_checkpoint(context, workspace, Masked, check=True)
+        strategy = find_strategy(context.policy)
         for kind in PASSED:
-            if kind.stage in context.strategy.suppression_reads:
+            if kind.stage in strategy.suppression_reads:
                 read_checkpoint(context, workspace, kind, check=True)
         masked = stored_table(workspace, MASKED)
-        done = context.strategy.suppress(workspace.read, masked)
+        done = strategy.suppress(workspace.read, masked)
         numbers = {
             "cells_blanked": done.cells,
             "rows_dropped": done.dropped,

@@ -119,9 +119,9 @@ def _write_parquet(file: Path | IO[bytes], slices: Iterator[pa.Table]) -> None:
     with pyarrow.parquet.ParquetWriter(file, first.schema, compression="zstd", store_schema=is_labelled) as writer:
         writer.write_table(first, row_group_size=SLICE)
         del first  # while others are made
-        for one in slices:
-            writer.write_table(one, row_group_size=SLICE)
-            del one
+        for part in slices:
+            writer.write_table(part, row_group_size=SLICE)
+            del part
 
 
 def _write_csv(file: Path | IO[bytes], slices: Iterator[pa.Table]) -> None:
@@ -131,9 +131,9 @@ def _write_csv(file: Path | IO[bytes], slices: Iterator[pa.Table]) -> None:
     with pyarrow.csv.CSVWriter(file, first.schema, write_options=options) as writer:
         writer.write_table(first)
         del first
-        for one in slices:
-            writer.write_table(one)
-            del one
+        for part in slices:
+            writer.write_table(part)
+            del part
 
 
 def _spell_moments(table: pa.Table) -> pa.Table:
@@ -198,12 +198,12 @@ def read_data(folder: Path, form: str, policy: Policy) -> AnyTable:
     if len(files) == 1:
         return read_table(files[0], format=form, policy=policy)
     opened = [open_table(file, format=form, policy=policy) for file in files]
-    for one in opened[1:]:
-        if one.column_names != opened[0].column_names:
-            return one
+    for table in opened[1:]:
+        if table.column_names != opened[0].column_names:
+            return table
 
     def join(name: str) -> Parts:
-        made = [one.make(name) for one in opened]
+        made = [table.make(name) for table in opened]
         return Parts(made[0].type, lambda: (part for of_file in made for part in of_file.make()))
 
-    return ColumnTable(opened[0].column_names, sum(one.num_rows for one in opened), join)
+    return ColumnTable(opened[0].column_names, sum(table.num_rows for table in opened), join)

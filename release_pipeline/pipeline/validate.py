@@ -22,7 +22,6 @@ from release_pipeline.pipeline.in_place import (
     write_records,
 )
 from release_pipeline.pipeline.reading import collect_facts, count_columns, has_type, read_delivered
-from release_pipeline.policy.file.sections import Person
 from release_pipeline.policy.values.scalars import canonical_name
 from release_pipeline.rows.checks import (
     OWN_SUITE,
@@ -80,7 +79,7 @@ def validate(context: StageContext) -> StageResult:
                 remedy="Run the release from its start.",
             )
         version = context.hash_version([content])
-        if isinstance(policy.person, Person):
+        if policy.person_column is not None:
             context.progress("hashing whose records they are")
             tables += write_people(context.site, policy, workspace, checkpoint.source)
         workspace.drop(["raw"])
@@ -106,10 +105,10 @@ def validate(context: StageContext) -> StageResult:
         write_checkpoint(context, workspace, Validated, version, tables, **payload)
     context.probe.reached("validated")
     facts = {**context.show_rows(checkpoint.records), "checks": len(checks)}
-    words = tuple(noticed)
-    if words and withheld:
-        words = (f"There are warnings, which reviewers see with the candidate. {WITHHELD}",)
-    return StageResult("validated", version, facts, verdicts=tuple(verdicts), words=words)
+    warnings = tuple(noticed)
+    if warnings and withheld:
+        warnings = (f"There are warnings, which reviewers see with the candidate. {WITHHELD}",)
+    return StageResult("validated", version, facts, verdicts=tuple(verdicts), warnings=warnings)
 
 
 def collect_checks(context: StageContext) -> Counted:

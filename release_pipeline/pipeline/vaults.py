@@ -1,6 +1,6 @@
 """What the vaults of a site hold, and who was in which charged release, held against the registry.
 
-Who was in which charged release, under the seal of the vault's key: sums over rows that outlive the rooms of their releases,
+Who was in which charged release, under the seal of the vault's key: sums over rows that outlive the schemas of their releases,
 which the sealed notes of stages do not cover.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hmac
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,9 @@ from release_pipeline.store.database import WAIT_SECONDS, is_unfinished
 from release_pipeline.store.exposed import Sums
 from release_pipeline.store.ledger import RESTORE, VaultDamaged
 from release_pipeline.store.registry import Event, ReleaseId
-from release_pipeline.store.rooms import Rooms, open_rooms
 from release_pipeline.store.site import Site
 from release_pipeline.store.vault import ReleaseWorkspace
+from release_pipeline.store.vault_files import VaultReader, open_vault
 
 
 def people_sums_key(site: Site) -> bytes:
@@ -53,26 +53,17 @@ def list_sealed(events: Sequence[Event], population: str) -> set[str]:
     return {str(name) for name, status in statuses if status.drawn and status.charge and status.charge.population == population}
 
 
-def keeps_what_it_was_given(site: Site, population: str, rooms: ReleaseWorkspace | Rooms, events: Sequence[Event]) -> bool:
-    """Whether the releases that a vault keeps as charged are those that it was given: the table is small, and asked before each
-    charge."""
-    kept = read_people_sums(site, population, rooms.people_note())
-    if kept is None:
-        return not list_sealed(events, population)
-    return kept.charged == rooms.sum_charged(people_sums_key(site))
-
-
-def find_people_faults(site: Site, population: str, rooms: Rooms, events: Sequence[Event], *, deep: bool) -> Iterator[str]:
+def find_people_faults(site: Site, population: str, reader: VaultReader, events: Sequence[Event], *, deep: bool) -> Iterator[str]:
     """What of the people is not as it was sealed; `deep`: the sums are made again, too."""
     try:
-        kept = read_people_sums(site, population, rooms.people_note())
+        sums = read_people_sums(site, population, reader.people_note())
     except VaultDamaged as error:
         yield error.what.rstrip(".")
         return
-    if kept is None:
+    if sums is None:
         if list_sealed(events, population):
             yield "the note of who was in which release is missing"
-    elif deep and kept != rooms.sum_people(people_sums_key(site)):
+    elif deep and sums != reader.sum_people(people_sums_key(site)):
         yield "who was in which release is not what was written"
 
 
@@ -95,41 +86,29 @@ def find_uncharged(population: str, kept: Collection[str], statuses: Mapping[Rel
     return sorted(name for name in kept if charged.get(name) != population)
 
 
-def find_forgotten(population: str, kept: Collection[str], statuses: Mapping[ReleaseId, ReleaseStatus]) -> list[str]:
-    """The releases of a population whose noise was drawn, and that its vault does not keep."""
-    mine = {name: status.charge for name, status in statuses.items() if status.drawn is not None and status.charge is not None}
-    return sorted(str(name) for name, charge in mine.items() if charge.population == population and str(name) not in kept)
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """What the vault of a population keeps as charged, and whether it is what it was given."""
-
-    releases: Mapping[str, bool]
-    is_sealed: bool
-
-
 def check_vaults(site: Site, population: str, workspace: ReleaseWorkspace) -> None:
     """Refuse to go on where the vault of the population (open as `workspace`), or of one whose charges it carries, and the
     registry do not know of the same releases."""
     with site.open_registry(read_only=True) as registry:
         events = registry.events
     before = read_statuses(events)
-    own, carried = _read(site, population, workspace, events), _read_carried(site, population, events)
-    found = {population: own, **carried}
-    # a charge is noted before a vault keeps it, and a draw after; in the vaults that are not ours others may be at work
-    after = list_statuses(site) if carried else before
-    for name, kept in found.items():
+    vaults = {population: _read_charged(site, population, workspace, events)}
+    for name in sorted(list_ancestors(read_caps(site).declared, population) & set(list_files(site.vault))):
+        with open_vault(site.vault, name, wait=WAIT_SECONDS) as reader:
+            vaults[name] = _read_charged(site, name, reader, events)
+    # a charge is noted before a vault keeps it, and a draw after; in the vaults of other populations others may be at work
+    after = list_statuses(site) if len(vaults) > 1 else before
+    for name, (charged, is_sealed) in vaults.items():
         file = str(site.vault / f"{name}.duckdb")
-        if unknown := find_uncharged(name, kept.releases, after):
+        if unknown := find_uncharged(name, charged, after):
             what = f"the vault knows of the charged release {unknown[0]}, and the registry does not."
             remedy = (
                 "Was an older registry put back? Restore the last one, together with the vault; until then nothing is charged."
             )
             raise VaultDamaged(what, where=file, remedy=remedy)
-        if forgotten := find_forgotten(name, kept.releases, before):
+        if forgotten := sorted(list_sealed(events, name) - set(charged)):
             raise VaultDamaged(f"the vault does not know of {forgotten[0]}, whose noise was drawn.", where=file, remedy=RESTORE)
-        if not kept.is_sealed:
+        if not is_sealed:
             raise VaultDamaged("which releases were charged is not what was written.", where=file, remedy=RESTORE)
 
 
@@ -138,14 +117,12 @@ def list_files(vault: Path) -> list[str]:
     return sorted(file.stem for file in vault.glob("*.duckdb") if not is_unfinished(file))
 
 
-def _read(site: Site, population: str, rooms: ReleaseWorkspace | Rooms, events: Sequence[Event]) -> _Kept:
-    return _Kept(rooms.charged(), keeps_what_it_was_given(site, population, rooms, events))
-
-
-def _read_carried(site: Site, population: str, events: Sequence[Event]) -> dict[str, _Kept]:
-    """What the vaults of the populations keep whose charges this one carries; of one that never was charged there may be none."""
-    found: dict[str, _Kept] = {}
-    for name in sorted(list_ancestors(read_caps(site).declared, population) & set(list_files(site.vault))):
-        with open_rooms(site.vault, name, wait=WAIT_SECONDS) as rooms:
-            found[name] = _read(site, name, rooms, events)
-    return found
+def _read_charged(
+    site: Site, population: str, reader: ReleaseWorkspace | VaultReader, events: Sequence[Event]
+) -> tuple[Collection[str], bool]:
+    """The releases that a vault keeps as charged, and whether these are the ones that it was given: the table is small, and
+    asked before each charge."""
+    sums = read_people_sums(site, population, reader.people_note())
+    if sums is None:
+        return reader.charged(), not list_sealed(events, population)
+    return reader.charged(), sums.charged == reader.sum_charged(people_sums_key(site))

@@ -28,15 +28,15 @@ _FILES = "to"  # the kind of target that events name: files in a folder or an ob
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Destination:
     """A target at an address: what is delivered to another address under the same name is another delivery."""
 
     target: str
     address: str
 
     @property
-    def words(self) -> str:
-        """It for a person."""
+    def description(self) -> str:
+        """The line that people read."""
         return f"{self.target} ({self.address})"
 
 
@@ -45,7 +45,7 @@ class Delivery:
     """What became of one package at one place: when it was begun and done (or empty), where people find it, and the states
     of which the target knows."""
 
-    place: Place
+    destination: Destination
     begun: str
     delivered: str = ""
     where: str = ""
@@ -58,7 +58,7 @@ class Task:
     was done of it before, if anything was."""
 
     release: ReleaseId
-    place: Place
+    destination: Destination
     state: str  # of the release; published: nothing is to be told
     delivery: Delivery | None = None
 
@@ -68,12 +68,12 @@ class Task:
         return self.state == RETRACTED or (self.delivery is not None and bool(self.delivery.delivered))
 
     @property
-    def words(self) -> str:
-        """It for a person."""
+    def description(self) -> str:
+        """The line that people read."""
         if self.is_recall:
-            return f"{self.release}: {self.place.words} is not told yet that it was {self.state}"
+            return f"{self.release}: {self.destination.description} is not told yet that it was {self.state}"
         begun = "" if self.delivery is None else f", begun at {self.delivery.begun}"
-        return f"{self.release}: not delivered to {self.place.words}{begun}"
+        return f"{self.release}: not delivered to {self.destination.description}{begun}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,29 +91,29 @@ def view_task(task: Task) -> OutstandingView:
     """A task for a script."""
     begun = None if task.delivery is None else task.delivery.begun
     what = "recall" if task.is_recall else "delivery"
-    return OutstandingView(str(task.release), task.place.target, task.place.address, what, begun)
+    return OutstandingView(str(task.release), task.destination.target, task.destination.address, what, begun)
 
 
-def place_of(settings: TargetSettings) -> Place:
+def name_destination(settings: TargetSettings) -> Destination:
     """The place that a target is now."""
-    return Place(settings.name, settings.address)
+    return Destination(settings.name, settings.address)
 
 
-def read_deliveries(events: Iterable[Event]) -> dict[ReleaseId, dict[Place, Delivery]]:
+def read_deliveries(events: Iterable[Event]) -> dict[ReleaseId, dict[Destination, Delivery]]:
     """What became of each package at each place where anything was begun."""
-    found: dict[ReleaseId, dict[Place, Delivery]] = {}
+    deliveries: dict[ReleaseId, dict[Destination, Delivery]] = {}
     for event in events:
         if event.kind not in (DELIVERING, DELIVERED, RECALLED) or event.release is None:
             continue
-        content, mine = event.content, found.setdefault(event.release, {})
-        place = Place(content["target"], content["address"])
-        known = mine.get(place, Delivery(place, event.noted))
+        content, mine = event.content, deliveries.setdefault(event.release, {})
+        destination = Destination(content["target"], content["address"])
+        known = mine.get(destination, Delivery(destination, event.noted))
         if event.kind == DELIVERED:
             known = replace(known, delivered=event.noted, where=content["where"])
         elif event.kind == RECALLED:
             known = replace(known, recalled=known.recalled | {content["state"]})
-        mine[place] = known
-    return found
+        mine[destination] = known
+    return deliveries
 
 
 def list_tasks(
@@ -129,13 +129,15 @@ def list_tasks(
     ]
 
 
-def _list_tasks_of(status: ReleaseStatus, begun: Mapping[Place, Delivery], targets: Sequence[TargetSettings]) -> Iterator[Task]:
-    places = [place_of(target) for target in targets if target.wants(status.id.policy)]
-    for place in dict.fromkeys([*places, *begun]):
-        known = begun.get(place)
-        wanted = place in places and (known is None or not known.delivered) and status.state in (PUBLISHED, SUPERSEDED)
+def _list_tasks_of(
+    status: ReleaseStatus, begun: Mapping[Destination, Delivery], targets: Sequence[TargetSettings]
+) -> Iterator[Task]:
+    places = [name_destination(target) for target in targets if target.wants(status.id.policy)]
+    for destination in dict.fromkeys([*places, *begun]):
+        known = begun.get(destination)
+        wanted = destination in places and (known is None or not known.delivered) and status.state in (PUBLISHED, SUPERSEDED)
         if wanted or (known is not None and _is_untold(known, status.state)):
-            yield Task(status.id, place, status.state, known)
+            yield Task(status.id, destination, status.state, known)
 
 
 def _is_untold(known: Delivery, state: str) -> bool:
@@ -143,7 +145,7 @@ def _is_untold(known: Delivery, state: str) -> bool:
     return state not in known.recalled and (state == RETRACTED or (state == SUPERSEDED and bool(known.delivered)))
 
 
-# What a published package is, and may have become: its signature, and the tombstones beside it.
+# What a published package is, and may have become: its signature, and the tombstones next to it.
 
 
 SIGNATURE = "SHA256SUMS.sig"
@@ -151,7 +153,7 @@ TOMBSTONES = {RETRACTED: "RETRACTED", SUPERSEDED: "SUPERSEDED"}  # a state, and 
 
 
 def package_is_whole(folder: Path, status: ReleaseStatus) -> bool:
-    """Whether a package is what was published, signature and all, beside the tombstones, and without the data if it was
+    """Whether a package is what was published, signature and all, next to the tombstones, and without the data if it was
     retracted."""
     signature = folder / SIGNATURE
     if not signature.is_file() or signature.read_bytes() != write_statement(status.package_signed).encode():
@@ -201,7 +203,7 @@ class _Work:
     @property
     def name(self) -> dict[str, str]:
         """What the events say of the place."""
-        return {"target": self.task.place.target, "via": _FILES, "address": self.task.place.address}
+        return {"target": self.task.destination.target, "via": _FILES, "address": self.task.destination.address}
 
 
 def deliver(
@@ -228,15 +230,15 @@ def deliver(
             try:
                 _do(site, task, targets, tell, probe)
             except ReleasePipelineError as error:
-                failed.append(f"{task.words}: {error.in_full}")
+                failed.append(f"{task.description}: {error.in_full}")
     if failed:
         releases = {str(task.release) for task in tasks}
-        one = f" {next(iter(releases))}" if len(releases) == 1 else ""
+        named = f" {next(iter(releases))}" if len(releases) == 1 else ""
         raise NotDelivered(
             f"{len(failed)} of {len(tasks)} things to be done at targets could not be. What is in {site.releases} is as it was.",
             details=tuple(failed),
             where="" if release is None else str(release),
-            remedy=f"`release-pipeline deliver{one}` finishes what is left.",
+            remedy=f"`release-pipeline deliver{named}` finishes what is left.",
         )
 
 
@@ -252,22 +254,22 @@ def _list(site: Site, targets: Sequence[TargetSettings], release: ReleaseId | No
             state = statuses.get(release, ReleaseStatus(release)).state
             raise Blocked(f"it is {state}, not published.", where=str(release), remedy="Publish it first.")
         tasks = list_tasks(registry.events, statuses, targets)
-    return [task for task in tasks if release in (None, task.release) and only in (None, task.place.target)]
+    return [task for task in tasks if release in (None, task.release) and only in (None, task.destination.target)]
 
 
 def _do(site: Site, task: Task, targets: Sequence[TargetSettings], tell: Callable[[str], None], probe: Probe) -> None:
     """A task, and of a package that is delivered after it was superseded that, too."""
-    settings = next((target for target in targets if place_of(target) == task.place), None)
+    settings = next((target for target in targets if name_destination(target) == task.destination), None)
     if settings is None:
         what = "site.yaml has no target of this name and address any more."
         raise TargetFailed(what, remedy="Put it back until this is done; what lies there cannot be taken back without.")
     work = _Work(site, task, settings, probe)
     if not task.is_recall:
         where, delivery = _deliver(work)
-        tell(f"{task.release}: delivered to {task.place.target}: {where}")
+        tell(f"{task.release}: delivered to {task.destination.target}: {where}")
         if task.state != SUPERSEDED:
             return
-        work = _Work(site, Task(task.release, task.place, SUPERSEDED, delivery), settings, probe)
+        work = _Work(site, Task(task.release, task.destination, SUPERSEDED, delivery), settings, probe)
     tell(_recall(work))
 
 
@@ -278,7 +280,7 @@ def _deliver(work: _Work) -> tuple[str, Delivery]:
         status = _check_state(registry, task.release, (PUBLISHED, SUPERSEDED))
         if not package_is_whole(work.folder, status):
             raise Blocked("its package is not what was published.", remedy=f"Look at {work.folder}. Nothing was sent.")
-        known = read_deliveries(registry.events).get(task.release, {}).get(task.place)
+        known = read_deliveries(registry.events).get(task.release, {}).get(task.destination)
         if known is None:
             registry.add(DELIVERING, task.release, **work.name, package_hash=status.package_hash)
     probe.reached("delivering is noted")
@@ -291,16 +293,16 @@ def _deliver(work: _Work) -> tuple[str, Delivery]:
         event = registry.add(DELIVERED, task.release, **content)
     probe.reached("delivered is noted")
     begun = event.noted if known is None else known.begun
-    return target.where, Delivery(task.place, begun, event.noted, target.where)
+    return target.where, Delivery(task.destination, begun, event.noted, target.where)
 
 
 def _send(target: Target, work: _Work, names: Sequence[str]) -> None:
-    """Every file of the package is there after this, as it is here, and none beside them."""
+    """Every file of the package is there after this, as it is here, and none next to them."""
     there = target.find()
     if others := set(there) - set(names) - set(tombstone_files()):
         raise TargetFailed(
             f"{len(others)} other file{'s are' if len(others) > 1 else ' is'} where the package belongs.",
-            where=work.task.place.target,
+            where=work.task.destination.target,
             remedy="Look there, and move them away.",
         )
     missing = [name for name in names if name not in there or not there[name].is_same(work.folder / name)]
@@ -318,7 +320,7 @@ def _check_sent(there: Mapping[str, Stored], work: _Work, names: Sequence[str]) 
     wrong = [name for name in names if name not in there or not there[name].may_be(work.folder / name)]
     if wrong:
         what = f"{', '.join(wrong)}: what is there is not what was sent."
-        raise TargetFailed(what, where=work.task.place.target, remedy="Try again; if it stays so, ask who runs it.")
+        raise TargetFailed(what, where=work.task.destination.target, remedy="Try again; if it stays so, ask who runs it.")
 
 
 def _recall(work: _Work) -> str:
@@ -341,7 +343,7 @@ def _recall(work: _Work) -> str:
     probe.reached("recalled is noted")
     what = [f"put there: {', '.join(done.put)}"] * bool(done.put) + [f"removed: {', '.join(done.removed)}"] * bool(done.removed)
     words = "; ".join(what) or "nothing was done there"
-    return f"{task.release}: {task.state} at {task.place.target}: {words}"
+    return f"{task.release}: {task.state} at {task.destination.target}: {words}"
 
 
 def _check_state(registry: Registry, release: ReleaseId, states: tuple[str, ...]) -> ReleaseStatus:

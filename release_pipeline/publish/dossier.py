@@ -36,10 +36,12 @@ from release_pipeline.verifier.remarks import REVIEW_FORMAT, is_review
 
 
 def review_to_json(events: Sequence[Event], release: ReleaseId) -> dict[str, Any]:
-    """Each event of the review as it stands in the chain: `verify.py` compares them one by one, and checks what is signed."""
+    """The votes on a release, and the remarks on it and on its policy, as the chain has them: `verify.py` compares them one by
+    one, and checks what is signed."""
     listed = [
         {"event": event.number, "kind": event.kind, "noted": event.noted, **_find_signed(event)}
-        for event in _list_reviews(events, release)
+        for event in events
+        if is_review(event.kind, str(event.release or ""), event.content, str(release))
     ]
     return {"format": REVIEW_FORMAT, "release": str(release), "events": listed}
 
@@ -47,11 +49,6 @@ def review_to_json(events: Sequence[Event], release: ReleaseId) -> dict[str, Any
 def _find_signed(event: Event) -> dict[str, Any]:
     document = {"document": event.content["document"]} if event.kind == "remarked" else {}
     return {"signed": event.content["signed"], **document}
-
-
-def _list_reviews(events: Sequence[Event], release: ReleaseId) -> list[Event]:
-    """The votes on a release, and the remarks on it and on its policy, in order."""
-    return [event for event in events if is_review(event.kind, str(event.release or ""), event.content, str(release))]
 
 
 # The dossier of a published release: one zip that answers an auditor months later, and that

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from release_pipeline.ledger.office import find_doubted
-from release_pipeline.ledger.states import APPROVED, REMARKED, RETURNED, ReleaseStatus, find_void, read_statuses
+from release_pipeline.ledger.states import APPROVED, REMARKED, RETURNED, ReleaseStatus, read_state, read_statuses
 from release_pipeline.store.ledger import RESERVED
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 from release_pipeline.store.site import Site
@@ -122,12 +122,12 @@ def tell_history(site: Site, release: ReleaseId, *, reader: str | None = None) -
             faults = tuple(
                 f"{name} had no approval that counts when it was charged." for name, entry in approvals.items() if entry is None
             )
-    doubted, void = find_doubted(events), find_void(events)
-    told: list[Entry] = []
+    doubted, void = find_doubted(events), read_state(events).void
+    shown: list[Entry] = []
     for entry in sorted(entries, key=lambda entry: entry.number):
         is_void = entry.number in void and entry.facts != _HIDDEN  # else it would say which vote it is
-        told.append(replace(entry, warnings=entry.warnings + _DOUBTED * (entry.number in doubted) + _VOID * is_void))
-    return History(release, status.state, tuple(told), faults, status.candidate_hash or "", status.package_hash or "")
+        shown.append(replace(entry, warnings=entry.warnings + _DOUBTED * (entry.number in doubted) + _VOID * is_void))
+    return History(release, status.state, tuple(shown), faults, status.candidate_hash or "", status.package_hash or "")
 
 
 def list_open_votes(events: Sequence[Event]) -> list[str]:
@@ -186,9 +186,10 @@ def _judge(entry: Entry, event: Event, trust: Trust, kind: str, subject: str) ->
     """The entry with whether its signature holds now: of a statement of this kind, of this subject and the hash in the event."""
     if not event.content.get("signed"):
         return entry
-    said, digest = event.content["signed"]["statement"], event.content["package_hash" if event.kind == "published" else "hash"]
+    statement = event.content["signed"]["statement"]
+    digest = event.content["package_hash" if event.kind == "published" else "hash"]
     try:
         member = trust.check_event(event, kind=kind, subject=subject, digest=digest)
     except NotSigned as error:
         return replace(entry, warnings=(*entry.warnings, f"By the list of trusted keys as it is now: {error.what}"))
-    return replace(entry, signature=f"The signature holds: {member.name}, {member.role}, key {said['signer'][:16]}.")
+    return replace(entry, signature=f"The signature holds: {member.name}, {member.role}, key {statement['signer'][:16]}.")

@@ -19,10 +19,7 @@ def choose_column_texts(package: PackageView) -> FamilyTexts:
 
 class _ColumnTexts(FamilyTexts):
     restores_order = True
-
-    def describe_noise_inside(self) -> str:
-        """Order and domain are restored."""
-        return PUBLIC("noise.inside")
+    noise_inside = PUBLIC("noise.inside")
 
     def list_caveats(self) -> list[str]:
         """Clusters without noise are where the claim keeps what many share."""
@@ -39,14 +36,8 @@ class RecordTexts(_ColumnTexts):
     """Noise on every record."""
 
     shares_values = False
-
-    def describe_no_bound(self) -> str:
-        """By the columns that are kept."""
-        return PUBLIC("no_bound.kept")
-
-    def describe_k(self) -> str:
-        """There is none."""
-        return PUBLIC("k.none")
+    no_bound = PUBLIC("no_bound.kept")
+    k_words = PUBLIC("k.none")
 
     def describe_making(self) -> Ready:
         """Value by value."""
@@ -62,13 +53,9 @@ class RecordTexts(_ColumnTexts):
 class ClusterTexts(_ColumnTexts):
     """Noise on the sums of clusters of one column."""
 
-    def describe_no_bound(self) -> str:
-        """By the patterns of equal values."""
-        return PUBLIC("no_bound.clusters")
-
-    def describe_k(self) -> str:
-        """That of one column."""
-        return PUBLIC("k.of_column") if self.card.swap is None else PUBLIC("k.of_column_swapped")
+    no_bound = PUBLIC("no_bound.clusters")
+    k_words = PUBLIC("k.of_column")
+    k_words_swapped = PUBLIC("k.of_column_swapped")
 
     def describe_making(self) -> Ready:
         """Neighbours share a value."""
@@ -97,26 +84,11 @@ class ByValueTexts(FamilyTexts):
     """Noise on counts of records, and values that explain them."""
 
     has_noisy_values = False
-
-    def describe_no_bound(self) -> str:
-        """By the patterns of equal values."""
-        return PUBLIC("no_bound.clusters")
-
-    def describe_k(self) -> str:
-        """Ranks of one column."""
-        return PUBLIC("k.by_value") if self.card.swap is None else PUBLIC("k.by_value_swapped")
-
-    def describe_noise_inside(self) -> str:
-        """That of counts."""
-        return PUBLIC("noise.by_value")
-
-    def describe_values(self) -> str:
-        """Inside, on the grid: no noise was on them."""
-        return f"{PUBLIC('values.inside')} {PUBLIC('values.of_grid')}"
-
-    def list_caveats(self) -> list[str]:
-        """The claim is as proved."""
-        return [PUBLIC("caveat.given")]
+    lies_on_grid = True
+    no_bound = PUBLIC("no_bound.clusters")
+    k_words = PUBLIC("k.by_value")
+    k_words_swapped = PUBLIC("k.by_value_swapped")
+    noise_inside = PUBLIC("noise.by_value")
 
     def describe_making(self) -> Ready:
         """By ranks."""
@@ -147,17 +119,10 @@ class ByValueTexts(FamilyTexts):
 class VectorTexts(FamilyTexts):
     """Noise on the centroids of clusters of all masked columns."""
 
-    def describe_no_bound(self) -> str:
-        """By the columns that are kept."""
-        return PUBLIC("no_bound.kept")
-
-    def describe_k(self) -> str:
-        """That of all columns together, with noise."""
-        return PUBLIC("k.of_vectors")
-
-    def describe_noise_inside(self) -> str:
-        """There is no order to restore."""
-        return PUBLIC("noise.inside_without_order")
+    may_suppress_nothing = True
+    no_bound = PUBLIC("no_bound.kept")
+    k_words = PUBLIC("k.of_vectors")
+    noise_inside = PUBLIC("noise.inside_without_order")
 
     def list_caveats(self) -> list[str]:
         """Under iDP there may be clusters without noise."""
@@ -169,18 +134,6 @@ class VectorTexts(FamilyTexts):
         if self.is_individual:
             return html("page.making.vectors_individual", k=self.k)
         return html("page.making.vectors", k=self.k)
-
-    def describe_small_groups(self) -> Ready | None:
-        """Nothing where nothing could be suppressed."""
-        return None if self.card.suppression.words == PUBLIC("suppression.none") else super().describe_small_groups()
-
-    def describe_blanks(self) -> Ready:
-        """Likewise."""
-        return (
-            markdown("note.blanks.nothing")
-            if self.card.suppression.words == PUBLIC("suppression.none")
-            else super().describe_blanks()
-        )
 
     def describe_equal_values(self) -> Ready:
         """They are of one cluster, in all columns."""
@@ -204,49 +157,20 @@ class MdavTexts(FamilyTexts):
 
     is_k_anonymity = True
     has_noisy_values = False
-
-    def describe_no_bound(self) -> None:
-        """Nothing is said of any bound."""
-
-    def describe_k(self) -> str:
-        """That of k-anonymity on the masked columns."""
-        return PUBLIC("k.of_mdav")
-
-    def describe_anonymity(self) -> str:
-        """Masked quasi-identifiers are exact, too."""
-        return PUBLIC("anonymity.no_released") if self.card.anonymity_k.value is None else PUBLIC("anonymity.released")
-
-    def describe_noise(self) -> str:
-        """There is none, wherever values lie."""
-        return PUBLIC("noise.none")
-
-    def describe_noise_inside(self) -> str:
-        """There is none."""
-        return PUBLIC("noise.none")
-
-    def list_caveats(self) -> list[str]:
-        """It is no differential privacy."""
-        return [PUBLIC("caveat.no_noise")]
+    may_suppress_nothing = True
+    k_words = PUBLIC("k.of_mdav")
+    noise_inside = noise_anywhere = PUBLIC("noise.none")
+    anonymity = PUBLIC("anonymity.released")  # masked quasi-identifiers are exact, too
+    no_anonymity = PUBLIC("anonymity.no_released")
+    caveats = (PUBLIC("caveat.no_noise"),)
 
     def describe_making(self) -> Ready:
         """As means of alike records."""
         return html("page.making.mdav", k=self.k)
 
-    def describe_small_groups(self) -> Ready | None:
-        """Nothing where nothing could be suppressed."""
-        return None if self.card.suppression.words == PUBLIC("suppression.none") else super().describe_small_groups()
-
     def describe_epsilon(self) -> Ready:
         """There is none."""
         return html("page.epsilon_none")
-
-    def describe_blanks(self) -> Ready:
-        """Nothing where nothing could be suppressed."""
-        return (
-            markdown("note.blanks.nothing")
-            if self.card.suppression.words == PUBLIC("suppression.none")
-            else super().describe_blanks()
-        )
 
     def describe_equal_values(self) -> Ready:
         """They are of one cluster, exactly."""
@@ -273,36 +197,17 @@ class ClassTexts(FamilyTexts):
 
     is_k_anonymity = True
     shares_values = False
-
-    def describe_no_bound(self) -> str:
-        """By the labels, and who has them."""
-        return PUBLIC("no_bound.classes")
-
-    def describe_k(self) -> str:
-        """That of k-anonymity on the generalised columns."""
-        return PUBLIC("k.of_classes")
-
-    def describe_anonymity(self) -> str:
-        """That of generalised quasi-identifiers."""
-        return PUBLIC("anonymity.no_kept") if self.card.anonymity_k.value is None else PUBLIC("anonymity.generalised")
-
-    def describe_noise(self) -> str:
-        """That of the widest class, wherever values lie."""
-        return PUBLIC("noise.of_classes")
-
-    def describe_noise_inside(self) -> str:
-        """That of the widest class."""
-        return PUBLIC("noise.of_classes")
-
-    def list_caveats(self) -> list[str]:
-        """It is no differential privacy, and covers one record of a class."""
-        return [
-            PUBLIC("caveat.classes_not_dp"),
-            PUBLIC("caveat.kept_in_class"),
-            PUBLIC("caveat.whole_class"),
-            PUBLIC("caveat.same_in_class"),
-            PUBLIC("caveat.given_class"),
-        ]
+    no_bound = PUBLIC("no_bound.classes")
+    k_words = PUBLIC("k.of_classes")
+    noise_inside = noise_anywhere = PUBLIC("noise.of_classes")
+    anonymity = PUBLIC("anonymity.generalised")
+    caveats = (
+        PUBLIC("caveat.classes_not_dp"),
+        PUBLIC("caveat.kept_in_class"),
+        PUBLIC("caveat.whole_class"),
+        PUBLIC("caveat.same_in_class"),
+        PUBLIC("caveat.given_class"),
+    )
 
     def describe_making(self) -> Ready:
         """By class, and by noise in it."""
@@ -360,47 +265,21 @@ class WholeTableTexts(FamilyTexts):
 
     shares_values = False
     has_noisy_values = False
-
-    @property
-    def no_epsilon(self) -> str:
-        """It is one for all."""
-        return PUBLIC("both.of_all")
-
-    @property
-    def no_noise(self) -> str:
-        """It is elsewhere."""
-        return PUBLIC("both.noise_on_counts")
-
-    def describe_no_bound(self) -> None:
-        """There is one."""
-
-    def describe_k(self) -> str:
-        """There is none."""
-        return PUBLIC("k.synthetic")
-
-    def describe_anonymity(self) -> str:
-        """Groups of rows are not of people."""
-        return PUBLIC("anonymity.synthetic")
+    lies_on_grid = True
+    k_words = PUBLIC("k.synthetic")
+    anonymity = no_anonymity = PUBLIC("anonymity.synthetic")
+    caveats = (PUBLIC("caveat.given"), PUBLIC("caveat.synthetic"))
+    kind_of_rows = PUBLIC("rows.synthetic")
+    no_epsilon = PUBLIC("both.of_all")
+    no_noise = PUBLIC("both.noise_on_counts")
 
     def describe_noise_inside(self) -> str:
         """That of counts."""
         return PUBLIC("noise.synthetic_together") if self.package.together else PUBLIC("noise.synthetic")
 
-    def describe_values(self) -> str:
-        """Inside, on the grid: no noise was on them."""
-        return f"{PUBLIC('values.inside')} {PUBLIC('values.of_grid')}"
-
-    def list_caveats(self) -> list[str]:
-        """The claim is as proved."""
-        return [PUBLIC("caveat.given"), PUBLIC("caveat.synthetic")]
-
     def describe_epsilon_of(self) -> str:
         """Of everything."""
         return PUBLIC("card.epsilon_of_all")
-
-    def describe_kind_of_rows(self) -> str:
-        """Nobody's."""
-        return PUBLIC("rows.synthetic")
 
     def describe_headline(self) -> Ready | None:
         """The one number, and whose the rows are."""

@@ -89,7 +89,7 @@ def complete_card(package: PackageView) -> PackageView:
         k=k,
         anonymity_k=replace(card.anonymity_k, words=texts.describe_anonymity()),
         series=replace(card.series, of=PUBLIC("card.series_of"), words=texts.describe_series()),
-        rows=replace(card.rows, kind=texts.describe_kind_of_rows()),
+        rows=replace(card.rows, kind=texts.kind_of_rows),
         noise=texts.describe_noise(),
     )
     return replace(package, card=completed)
@@ -105,11 +105,11 @@ def _complete_claim(card: Card, texts: FamilyTexts) -> Claim:
     )
     tables = tuple(TableBudget(table=table.name, epsilon=table.epsilon, rho=table.rho) for table in card.tables)
     uncovered = () if card.looks is None else (PUBLIC("looks.uncovered"),)
-    words = PUBLIC.read_section("scope").get(claim.scope.name, claim.scope.name)
+    scope_words = PUBLIC.read_section("scope").get(claim.scope.name, claim.scope.name)
     return replace(
         claim,
         epsilon=replace(claim.epsilon, of=texts.describe_epsilon_of(), columns=columns, tables=tables),
-        scope=replace(claim.scope, words=words),
+        scope=replace(claim.scope, words=scope_words),
         wider=tuple(_list_wider(card, texts)),
         not_protected=(*claim.not_protected, *uncovered),
         caveats=tuple(texts.list_caveats()),
@@ -125,7 +125,7 @@ def _describe_looks(looks: Looks) -> str:
 
 def _list_wider(card: Card, texts: FamilyTexts) -> Iterator[WiderScope]:
     """Each wider scope with its bound, and why there is none where the bound says so for the table."""
-    why = texts.describe_no_bound() if card.swap is None else PUBLIC("no_bound.swapped")
+    why = texts.no_bound if card.swap is None else PUBLIC("no_bound.swapped")
     for wider in card.claim.wider:
         is_unbounded = wider.scope == "table" and wider.bound.startswith(POLICY("bound.none"))
         yield replace(wider, why=why if is_unbounded else None)
@@ -180,26 +180,23 @@ def render_datapackage(package: PackageView, hashes: Mapping[str, tuple[str, int
     return json.dumps(descriptor, indent=2, ensure_ascii=True) + "\n"
 
 
-def _describe_claim(package: PackageView) -> str:
-    return PUBLIC("package.description", claim=end_sentence(package.card.claim.words))
-
-
 def _tell_about(about: About, package: PackageView) -> dict[str, Any]:
-    """What the data are, in the terms of the standard, and beside them what it has no term for."""
+    """What the data are, in the terms of the standard, and next to them what it has no term for."""
     licence, publisher = about.licence, about.publisher
+    claim = PUBLIC("package.description", claim=end_sentence(package.card.claim.words))
     contributors: list[dict[str, Any]] = [
-        {"title": one.name, "roles": [one.role], **({"organization": one.organisation} if one.organisation else {})}
-        | ({"path": f"https://orcid.org/{one.orcid}"} if one.orcid else {})
-        for one in about.contributors
+        {"title": person.name, "roles": [person.role], **({"organization": person.organisation} if person.organisation else {})}
+        | ({"path": f"https://orcid.org/{person.orcid}"} if person.orcid else {})
+        for person in about.contributors
     ]
     contributors.append({"title": publisher.name, "roles": ["publisher"], **({"path": publisher.url} if publisher.url else {})})
     contact = {"title": about.contact.name, "email": about.contact.email, "path": about.contact.url}
-    contributors.append({**{key: said for key, said in contact.items() if said}, "roles": ["contact"]})
-    said = {"sampling": about.sampling, "intendedUse": about.intended_use, "recipients": about.recipients}
+    contributors.append({**{key: stated for key, stated in contact.items() if stated}, "roles": ["contact"]})
+    stated = {"sampling": about.sampling, "intendedUse": about.intended_use, "recipients": about.recipients}
     covered = {**dataclasses.asdict(about.coverage), "places": list(about.coverage.places)}
     return {
         "title": about.title,
-        "description": f"{end_sentence(about.description)} {_describe_claim(package)}",
+        "description": f"{end_sentence(about.description)} {claim}",
         "licenses": [
             {**({"name": licence.name} if licence.name != licence.title else {}), "path": licence.url, "title": licence.title}
         ],
@@ -207,7 +204,7 @@ def _tell_about(about: About, package: PackageView) -> dict[str, Any]:
         **({"keywords": list(about.keywords)} if about.keywords else {}),
         "citation": about.citation,
         **({"coverage": covered} if any(covered.values()) else {}),
-        **{key: words for key, words in said.items() if words is not None},
+        **{key: words for key, words in stated.items() if words is not None},
     }
 
 
@@ -237,7 +234,7 @@ def _make_resource(file: str, form: str, digest: str, size: int, schema: dict[st
 
 
 def _make_list(file: str, digest: str, size: int, description: str) -> dict[str, Any]:
-    """The resource of a list beside the data, as CSV."""
+    """The resource of a list next to the data, as CSV."""
     return {
         "name": file.removesuffix(".csv"),
         "path": file,

@@ -40,10 +40,9 @@ from release_pipeline.formats.package import PackageView, files_of, view_table
 from release_pipeline.formats.told import view_about
 from release_pipeline.ledger.facts import PublicFacts, claimed_nano, read_facts
 from release_pipeline.ledger.looks import Look, find_gap_before, find_looks_before
-from release_pipeline.ledger.policies import read_caps
+from release_pipeline.ledger.policies import open_population, read_caps
 from release_pipeline.ledger.states import ReleaseStatus, read_statuses
 from release_pipeline.mechanisms.accounting.budget import format_nano
-from release_pipeline.pipeline.cap import open_account
 from release_pipeline.pipeline.tables import list_data
 from release_pipeline.policy import Policy
 from release_pipeline.policy.families import find_family
@@ -151,7 +150,7 @@ def _make_claim(policy: Policy, plan: Plan, status: ReleaseStatus, gap: tuple[st
 
 def _make_series(site: Site, events: Sequence[Event], policy: Policy) -> Series:
     charges = charges_of(events)
-    account = open_account(read_caps(site), policy, charges)
+    account = open_population(read_caps(site), policy.population, charges)
     series = sum_series(policy, [charge.loss for charge in charges if charge.id.policy == policy.policy])
     return Series(
         epsilon=wording.describe_series(policy, series),
@@ -255,7 +254,7 @@ def _list_columns(policy: Policy, plan: Plan, facts: PublicFacts) -> Iterator[Co
         view = _column(policy, name, plan, facts)
         texts = {"label": column.label, "description": column.description, "unit": column.unit, "question": column.question}
         yield replace(view, **texts, labels=tuple(EntryLabel(*entry) for entry in labels_of(column).items()))
-        if column.has_reason_column:
+        if column.separate_reasons:
             reasons = (*column.reasons, *([SUPPRESSED] if may_be_blanked(column, policy.suppress) else []))
             why = PUBLIC("missing.why_column", column=name)
             yield ColumnView(reason_column(name), column.role, MISSING, "string", why, values=reasons)

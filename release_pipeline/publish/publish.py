@@ -2,7 +2,7 @@
 
 Boundaries: the intent is an event, with the moment and the head of the chain that the package will name; the package is built
 inside the vault; after one more look it is noted as published, with its hash and signature; it takes its place. Stopped before it
-was noted, nothing is public, and a rerun begins anew; stopped after that, a rerun puts what was built into its place.
+was noted, nothing is public, and a rerun begins again; stopped after that, a rerun puts what was built into its place.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from release_pipeline.formats.package import PackageView
 from release_pipeline.ledger.facts import note_facts, read_facts
 from release_pipeline.ledger.looks import find_looks_before, note_looks
 from release_pipeline.ledger.office import OFFICERS, believed, check_accepted, is_ahead, write_officers
-from release_pipeline.ledger.policies import find_unproved_claims, policy_of, read_caps
+from release_pipeline.ledger.policies import find_unproved_claims, open_population, policy_of, read_caps
 from release_pipeline.ledger.states import (
     PUBLISHED,
     PUBLISHING,
@@ -35,7 +35,6 @@ from release_pipeline.ledger.states import (
     status_of,
 )
 from release_pipeline.pages.escaping import escape_markdown, format_text
-from release_pipeline.pipeline.cap import open_account
 from release_pipeline.pipeline.context import StageResult
 from release_pipeline.pipeline.tables import read_data
 from release_pipeline.policy import Policy
@@ -196,7 +195,7 @@ def _check_publishable(
 def _find_obstacles(
     site: Site, registry: Registry, trust: Trust, status: ReleaseStatus, now: datetime, judged: str = ""
 ) -> Iterator[str]:
-    """Everything is looked at anew: hashes, data unless those of this hash were `judged`, gates, approvals, cap, embargo and
+    """Everything is looked at again: hashes, data unless those of this hash were `judged`, gates, approvals, cap, embargo and
     clock."""
     caps = read_caps(site)
     release, candidate, policy = status.id, site.candidate(str(status.id)), policy_of(registry, status.policy_hash)
@@ -227,7 +226,7 @@ def _find_obstacles(
     approvers = valid_approvers(registry, trust, status, policy.steward)
     if len(approvers) < policy.review.reviewers:
         yield f"{len(approvers)} of {policy.review.reviewers} reviewers have approved it as it is."
-    account = open_account(caps, policy, list_charges(registry))
+    account = open_population(caps, policy.population, list_charges(registry))
     if not account.admits():
         yield f"{account.population} is over its cap: {account.spent} of {account.limit} ({account.unit})."
     if policy.publish.not_before is not None and now < policy.publish.not_before:
@@ -257,7 +256,7 @@ def _judge_candidate(candidate: Path, policy: Policy, status: ReleaseStatus) -> 
     if note_facts(evidence.facts, str(status.candidate_hash)) != status.facts:
         yield "The registry tells other facts of it than the evidence that was signed."
     gates += judge_gates({name: asdict(figures) for name, figures in evidence.columns.items()}, policy.gates)
-    yield from (gate.words for gate in gates if not gate.passed)
+    yield from (gate.refusal for gate in gates if not gate.passed)
 
 
 # What can still happen to a published package: it is retracted, or superseded by a later revision.
@@ -348,11 +347,11 @@ def _name_officers(registry: Registry, trust: Trust, release: ReleaseId, event: 
 def _tell(state: str, payload: Mapping[str, str], *, file: str) -> str:
     """What a tombstone says to people."""
     why = escape_markdown(format_text(payload["why"]))  # whatever it says, it is shown and does nothing
-    at, said, name = payload["at"], payload["subject"], payload["name"]
+    at, release, name = payload["at"], payload["subject"], payload["name"]
     if state == RETRACTED:
-        return PUBLIC("note.tombstone.retracted", release=said, at=at, name=name, why=why, file=file)
+        return PUBLIC("note.tombstone.retracted", release=release, at=at, name=name, why=why, file=file)
     later = f"../{payload['why'].partition(':')[0].rpartition('/')[2]}/"
-    return PUBLIC("note.tombstone.superseded", release=said, at=at, name=name, why=why, later=later, file=file)
+    return PUBLIC("note.tombstone.superseded", release=release, at=at, name=name, why=why, later=later, file=file)
 
 
 def _bury(folder: Path, state: str, signed: Any, officers: str, probe: Probe) -> None:

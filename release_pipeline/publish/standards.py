@@ -69,11 +69,11 @@ def _list_lines(package: PackageView) -> Iterator[str]:
     yield f"title: {_quote(about.title)}"
     yield f"abstract: {_quote(about.description)}"
     yield "authors:"
-    creators = list({(one.name, one.orcid): one for one in about.contributors if one.role == "creator"}.values())
-    for one in creators:
-        yield f"  - name: {_quote(one.name)}"
-        if one.orcid is not None:
-            yield f"    orcid: {_quote(f'https://orcid.org/{one.orcid}')}"
+    creators = dict.fromkeys((person.name, person.orcid) for person in about.contributors if person.role == "creator")
+    for name, orcid in creators:
+        yield f"  - name: {_quote(name)}"
+        if orcid is not None:
+            yield f"    orcid: {_quote(f'https://orcid.org/{orcid}')}"
     if not creators:
         yield from _name_publisher(about.publisher)
     email, url = about.contact.email, about.contact.url
@@ -140,7 +140,7 @@ def render_dcat(package: PackageView, files: Files) -> str:
         "dct:issued": _date(package.card.published[:10]),
         "dcat:version": package.card.release.rpartition("/")[2],
         "dct:publisher": _make_agent(about.publisher.name, about.publisher.url),
-        "dct:creator": [_make_agent(one.name, None) for one in about.contributors if one.role == "creator"],
+        "dct:creator": [_make_agent(person.name, None) for person in about.contributors if person.role == "creator"],
         "dcat:contactPoint": drop_unsaid(contact),
         "dcat:keyword": list(about.keywords),
         "dct:temporal": _make_period(about.coverage.first, about.coverage.last),
@@ -213,21 +213,21 @@ def render_ddi(package: PackageView, files: Files) -> str:
 def _study(package: PackageView) -> Lines:
     about = package.card.about
     yield from _within("citation", _citation(package))
-    words = [_tag("keyword", word) for word in about.keywords]
-    info = [*_within("subject", words)] if words else []
+    terms = [_tag("keyword", word) for word in about.keywords]
+    info = [*_within("subject", terms)] if terms else []
     info.append(_tag("abstract", about.description))
     info += _within("sumDscr", _summary(package))
     yield from _within("stdyInfo", info)
-    collected = [_tag("dataCollector", one.name) for one in about.contributors if one.role == "collector"]
+    collected = [_tag("dataCollector", person.name) for person in about.contributors if person.role == "collector"]
     collected += [_tag("sampProc", about.sampling)] if about.sampling is not None else []
     method = [*_within("dataColl", collected)] if collected else []
     made = [package.card.headline or "", package.card.method.words, package.card.claim.words, package.card.claim.statement]
-    notes = " ".join(end_sentence(words) for words in made if words)
+    notes = " ".join(end_sentence(terms) for terms in made if terms)
     yield from _within("method", [*method, _tag("notes", notes, type="privacy")])
     use = [_tag("contact", about.contact.name or about.publisher.name, **_find_address(about.contact))]
     use.append(_tag("citReq", about.citation))
-    use += [_tag("conditions", words) for words in (about.intended_use, about.recipients) if words]
-    use += [_tag("disclaimer", words) for words in package.card.how_to_use]
+    use += [_tag("conditions", terms) for terms in (about.intended_use, about.recipients) if terms]
+    use += [_tag("disclaimer", terms) for terms in package.card.how_to_use]
     yield from _within("dataAccs", [_tag("license", about.licence.title, URI=about.licence.url), *_within("useStmt", use)])
 
 
@@ -238,13 +238,17 @@ def _find_address(contact: Contact) -> dict[str, str]:
 def _citation(package: PackageView) -> Lines:
     about = package.card.about
     yield from _within("titlStmt", [_tag("titl", about.title), _tag("IDNo", package.card.release, agency=about.publisher.name)])
-    made = [_tag("AuthEnty", one.name, **_belongs(one.organisation)) for one in about.contributors if one.role == "creator"]
-    others = [one for one in about.contributors if one.role in ("curator", "contributor")]
-    made += [_tag("othId", one.name, type=one.role, **_belongs(one.organisation)) for one in others]
+    made: list[str] = []
+    for person in about.contributors:
+        if person.role == "creator":
+            made.append(_tag("AuthEnty", person.name, **_belongs(person.organisation)))
+    for person in about.contributors:
+        if person.role in ("curator", "contributor"):
+            made.append(_tag("othId", person.name, type=person.role, **_belongs(person.organisation)))
     if made:
         yield from _within("rspStmt", made)
     produced = [_tag("producer", about.publisher.name), _tag("software", package.card.tool)]
-    produced += [_tag("fundAg", one.name) for one in about.contributors if one.role == "funder"]
+    produced += [_tag("fundAg", person.name) for person in about.contributors if person.role == "funder"]
     yield from _within("prodStmt", produced)
     distributor = {"URI": about.publisher.url} if about.publisher.url else {}
     spread = [_tag("distrbtr", about.publisher.name, **distributor)]
@@ -267,11 +271,11 @@ def _summary(package: PackageView) -> Lines:
     yield _tag("universe", package.card.population)
 
 
-def _file(package: PackageView, place: int, name: str, digest: str) -> Lines:
+def _file(package: PackageView, number: int, name: str, digest: str) -> Lines:
     is_whole = len(package.name_data(name.rpartition(".")[2])) == 1  # how many of the rows are in one of several is not told
     rows = [_tag("caseQnty", str(package.card.rows.out))] if is_whole else []
     known = [_tag("digitalFingerprintValue", digest), _tag("algorithmSpecification", "SHA-256")]
-    yield f'<fileDscr ID="file{place}" URI={_quote_xml(name)}>'
+    yield f'<fileDscr ID="file{number}" URI={_quote_xml(name)}>'
     yield f'<fileTxt mimeType="{find_media_type(name)}">'
     yield _tag("fileName", name)
     yield '<dataFingerprint type="dataFile">'
@@ -291,11 +295,11 @@ def _is_in(package: PackageView, column: ColumnView, file: str) -> bool:
 
 def _variables(package: PackageView) -> Lines:
     numbered = list(enumerate(list_rows(package), 1))
-    for place, column in enumerate(package.card.columns, 1):
+    for index, column in enumerate(package.card.columns, 1):
         files = " ".join(f"file{number}" for number, name in numbered if _is_in(package, column, name))
         interval = "contin" if column.type == "number" and not column.values else "discrete"
         unit = "" if column.unit is None else f" measUnit={_quote_xml(column.unit)}"
-        yield f'<var ID="var{place}" name={_quote_xml(column.name)} files="{files}" intrvl="{interval}"{unit}>'
+        yield f'<var ID="var{index}" name={_quote_xml(column.name)} files="{files}" intrvl="{interval}"{unit}>'
         yield from _variable(column, anywhere=package.card.method.values == "anywhere")
         yield "</var>"
 

@@ -14,17 +14,25 @@ from release_pipeline.sentences import POLICY, PUBLIC
 
 
 class FamilyTexts(ABC):
-    """The sentences of one release. Those of the card are plain text, those of the page HTML, those of the note Markdown.
+    """The sentences of one release. Those of the card are plain text, those of the page HTML, those of the note Markdown."""
 
-    `is_k_anonymity`: whether k is the k of k-anonymity. `restores_order`: whether the card says what became of the order.
-    `shares_values`: records share released values by clusters of k. `has_noisy_values`: noise is on released values themselves,
-    and not on counts that they were made of.
-    """
-
-    is_k_anonymity = False
-    restores_order = False
-    shares_values = True
-    has_noisy_values = True
+    is_k_anonymity = False  # whether k is the k of k-anonymity
+    restores_order = False  # whether the card says what became of the order
+    shares_values = True  # records share released values by clusters of k
+    has_noisy_values = True  # noise is on released values themselves, and not on counts that they were made of
+    lies_on_grid = False  # whether values are points of the grid inside the domain, whatever the policy says
+    may_suppress_nothing = False  # whether page and note leave suppression out where the policy has none
+    no_bound: str | None = None  # why nothing bounds the whole table, where that has to be said and values stay with their rows
+    k_words: str  # what k is, and what it is not
+    k_words_swapped: str | None = None  # the same where values changed places, if it is another
+    noise_inside: str  # what is named as the noise of a value, where values were moved back into their domain
+    noise_anywhere = PUBLIC("noise.anywhere")  # and where they may lie anywhere
+    anonymity = PUBLIC("anonymity.kept")  # what the size of the smallest group is of
+    no_anonymity = PUBLIC("anonymity.no_kept")  # why there is no such size
+    caveats: tuple[str, ...] = (PUBLIC("caveat.given"),)  # what no card may leave out
+    kind_of_rows: str | None = None  # whose rows these are, in a few words for programs, where no row is a person's
+    no_epsilon = PUBLIC("both.none")  # what stands for a column that has no epsilon of its own
+    no_noise = PUBLIC("both.no_noise")  # and for one that has no noise of its own
 
     def __init__(self, package: PackageView) -> None:
         self.package = package
@@ -34,33 +42,19 @@ class FamilyTexts(ABC):
         self.is_individual = self.definition is IDP
         self.k = "" if card.k.value is None else format_count(card.k.value)
 
-    @property
-    def no_epsilon(self) -> str:
-        """What stands for a column that has no epsilon of its own."""
-        return PUBLIC("both.none")
-
-    @property
-    def no_noise(self) -> str:
-        """What stands for one that has no noise of its own."""
-        return PUBLIC("both.no_noise")
-
     # the card
 
-    @abstractmethod
-    def describe_no_bound(self) -> str | None:
-        """Why there is no bound for the whole table, where that has to be said and values did not change places."""
-
-    @abstractmethod
     def describe_k(self) -> str:
         """What k is, and what it is not."""
+        return self.k_words if self.card.swap is None else self.k_words_swapped or self.k_words
 
     def describe_block(self) -> str:
         """What the size of blocks promises, where values changed places."""
         return "" if self.card.swap is None else PUBLIC("swap.of_block", k=format_count(self.card.swap.k))
 
     def describe_anonymity(self) -> str:
-        """What the size of the smallest group is of."""
-        return PUBLIC("anonymity.no_kept") if self.card.anonymity_k.value is None else PUBLIC("anonymity.kept")
+        """What the size of the smallest group is of, or why there is none."""
+        return self.no_anonymity if self.card.anonymity_k.value is None else self.anonymity
 
     def describe_series(self) -> str:
         """What the sums over releases are."""
@@ -68,24 +62,26 @@ class FamilyTexts(ABC):
 
     def describe_noise(self) -> str:
         """What is named as the noise of a value."""
-        noise = PUBLIC("noise.anywhere") if self.card.method.values == "anywhere" else self.describe_noise_inside()
+        noise = self.noise_anywhere if self.card.method.values == "anywhere" else self.describe_noise_inside()
         return f"{noise} {PUBLIC('noise.bound_alone')}" if self.is_individual else noise
 
-    @abstractmethod
     def describe_noise_inside(self) -> str:
         """The same, where values were moved back into their domain."""
+        return self.noise_inside
 
     def describe_values(self) -> str:
         """Where masked values lie."""
+        if self.lies_on_grid:
+            return f"{PUBLIC('values.inside')} {PUBLIC('values.of_grid')}"
         where = PUBLIC("values.anywhere") if self.card.method.values == "anywhere" else PUBLIC("values.inside")
         if self.card.method.grid != "on":
             return f"{where} {PUBLIC('values.off_grid')}"
         on_grid = PUBLIC("values.always_on_grid") if self.method.on_grid == "always" else PUBLIC("values.on_grid")
         return f"{where} {on_grid}"
 
-    @abstractmethod
     def list_caveats(self) -> list[str]:
         """What no card may leave out, whatever the view says of its own release."""
+        return list(self.caveats)
 
     def list_caveats_without_noise(self) -> list[str]:
         """Those of values that may have no noise: that there are some, how they can be guessed, and what a right guess gives."""
@@ -100,10 +96,6 @@ class FamilyTexts(ABC):
     def describe_epsilon_of(self) -> str:
         """What epsilon is of, for programs."""
         return PUBLIC("card.epsilon_of_tables") if self.card.tables else PUBLIC("card.epsilon_of")
-
-    def describe_kind_of_rows(self) -> str | None:
-        """Whose rows these are, in a few words for programs, where they are nobody's."""
-        return None
 
     # the page
 
@@ -128,8 +120,15 @@ class FamilyTexts(ABC):
 
     def describe_small_groups(self) -> Ready | None:
         """What was suppressed, where that has to be said."""
+        if self.suppresses_nothing:
+            return None
         suppression = end_sentence(self.card.suppression.words)
         return html("page.small_groups.blanked", suppression=suppression, cells=format_count(self.card.suppression.cells_blanked))
+
+    @property
+    def suppresses_nothing(self) -> bool:
+        """Whether the policy has no suppression, and that goes without saying."""
+        return self.may_suppress_nothing and self.card.suppression.words == PUBLIC("suppression.none")
 
     def describe_epsilon(self) -> Ready:
         """What epsilon is of."""
@@ -179,6 +178,8 @@ class FamilyTexts(ABC):
 
     def describe_blanks(self) -> Ready:
         """What blank cells and missing records are."""
+        if self.suppresses_nothing:
+            return markdown("note.blanks.nothing")
         suppression = end_sentence(self.card.suppression.words)
         if not self.card.suppression.cells_blanked and self.card.suppression.words != PUBLIC("suppression.none"):
             if self.card.rows.in_ == self.card.rows.out:

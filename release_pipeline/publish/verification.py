@@ -8,9 +8,8 @@ from pathlib import Path
 
 from release_pipeline.errors import ReleasePipelineError, StoreBusy, WrongUsage
 from release_pipeline.ledger.office import OFFICERS, Head, read_office
-from release_pipeline.ledger.policies import policy_of, read_caps
+from release_pipeline.ledger.policies import open_population, policy_of, read_caps
 from release_pipeline.ledger.states import RETRACTED, SUPERSEDED, ReleaseStatus, list_statuses, read_statuses, status_of
-from release_pipeline.pipeline.cap import open_account
 from release_pipeline.pipeline.checkpoints import find_faults
 from release_pipeline.pipeline.context import StageContext
 from release_pipeline.pipeline.vaults import find_people_faults, find_uncharged, list_files
@@ -21,9 +20,9 @@ from release_pipeline.store.database import is_unfinished
 from release_pipeline.store.files import SUMS, is_whole
 from release_pipeline.store.ledger import RESERVED, find_budget_faults, list_charges, list_populations
 from release_pipeline.store.registry import Event, Registry, ReleaseId
-from release_pipeline.store.rooms import Rooms, open_rooms
 from release_pipeline.store.site import Site, find_site
 from release_pipeline.store.swap import find_left, is_stopped
+from release_pipeline.store.vault_files import VaultReader, open_vault
 from release_pipeline.trust.members import read_trust
 from release_pipeline.trust.revocation import REVOKED_FILE, list_public
 from release_pipeline.verifier.command import examine as examine_path
@@ -84,22 +83,22 @@ def verify_release(site: Site, release: ReleaseId) -> list[Finding]:
     revoked, and whether candidate and package are what the registry has."""
     with site.open_registry(read_only=True) as registry:
         events, status = registry.events, status_of(registry, release)
-    found = [Finding("ok", f"{site.registry.name}: {len(events)} events, sealed by this site; the last is the vault's")]
+    findings = [Finding("ok", f"{site.registry.name}: {len(events)} events, sealed by this site; the last is the vault's")]
     officers = _with_chain([] if site.officer is None else [site.officer], read_office(events))
-    found += _verify_candidate(site, status)
+    findings += _verify_candidate(site, status)
     package, name = site.package(str(release)), f"releases/{release}"
     if status.package_hash is None:
-        return found
+        return findings
     whole = _verify_package(site, status)
-    found += [whole, *(Finding("FAIL", f"{name}: {fault}") for fault in _find_unburied(package, status))]
+    findings += [whole, *(Finding("FAIL", f"{name}: {fault}") for fault in _find_unburied(package, status))]
     if whole.level == "ok":
-        found += _verify_head(name, package, events)
+        findings += _verify_head(name, package, events)
     if package.is_dir():
         revoked, succession = (
             str(file) if file.exists() else "" for file in (site.releases / REVOKED_FILE, site.releases / OFFICERS)
         )
-        found += [_take_retracted(one, status) for one in examine(package, officers, revoked, succession).findings]
-    return found
+        findings += [_take_retracted(finding, status) for finding in examine(package, officers, revoked, succession).findings]
+    return findings
 
 
 def _take_retracted(finding: Finding, status: ReleaseStatus) -> Finding:
@@ -196,14 +195,16 @@ def _verify_vault(
     statuses = read_statuses(events).values()
     drawn = [status for status in statuses if status.drawn and status.charge and status.charge.population == population]
     try:
-        with open_rooms(site.vault, population, wait=PATIENCE) as rooms:
-            kept, faults = rooms.charged(), list(find_people_faults(site, population, rooms, events, deep=deep))
+        with open_vault(site.vault, population, wait=PATIENCE) as reader:
+            kept, faults = reader.charged(), list(find_people_faults(site, population, reader, events, deep=deep))
             faults += _find_uncharged(site, population, kept)
             for status in drawn:
                 if str(status.id) not in kept:
                     faults.append(f"{status.id}: who was in it is missing")
                 if not status.pruned:
-                    faults += [f"{status.id}: {fault}" for fault in _find_room_faults(site, rooms, status, charged, deep=deep)]
+                    faults += [
+                        f"{status.id}: {fault}" for fault in _find_workspace_faults(site, reader, status, charged, deep=deep)
+                    ]
     except StoreBusy:
         yield Finding("note", f"{name}: another process is working with it, so its tables were not looked at")
         return
@@ -220,8 +221,8 @@ def _verify_stranger(site: Site, population: str) -> Iterator[Finding]:
     """The file of a population that the registry has charged nothing to: a release may have begun there, and no more."""
     name = f"vault/{population}.duckdb"
     try:
-        with open_rooms(site.vault, population, wait=PATIENCE) as rooms:
-            yield from (Finding("FAIL", f"{name}: {fault}") for fault in _find_uncharged(site, population, rooms.charged()))
+        with open_vault(site.vault, population, wait=PATIENCE) as reader:
+            yield from (Finding("FAIL", f"{name}: {fault}") for fault in _find_uncharged(site, population, reader.charged()))
     except StoreBusy:
         yield Finding("note", f"{name}: another process is working with it, so it was not looked at")
     except ReleasePipelineError as error:
@@ -234,10 +235,10 @@ def _find_uncharged(site: Site, population: str, kept: Collection[str]) -> Itera
         yield f"{release}: it was charged, and the registry does not know that: an older registry was put back"
 
 
-def _find_room_faults(
-    site: Site, rooms: Rooms, status: ReleaseStatus, charged: Mapping[str, Policy], *, deep: bool
+def _find_workspace_faults(
+    site: Site, reader: VaultReader, status: ReleaseStatus, charged: Mapping[str, Policy], *, deep: bool
 ) -> Iterator[str]:
-    workspace = rooms.enter(status.id.workspace)
+    workspace = reader.open_workspace(status.id.workspace)
     if workspace is None:
         yield "its tables are missing, and no event says that they were pruned"
         return
@@ -287,7 +288,7 @@ def _verify_sums(site: Site, registry: Registry) -> Iterator[Finding]:
     caps = read_caps(site)
     for name in sorted({charge.population for charge in charges}):
         last = next(charge for charge in reversed(charges) if charge.population == name)
-        account = open_account(caps, policy_of(registry, last.policy_hash), charges)
+        account = open_population(caps, policy_of(registry, last.policy_hash).population, charges)
         words = f"{account.spent} of {account.limit} ({account.unit}) is spent"
         words += ": over the cap, so nothing more is charged" * (not account.admits())
         yield Finding("ok" if account.admits() else "FAIL", f"population {name}: {words}")
@@ -330,14 +331,14 @@ def _find_faults(folder: Path, status: ReleaseStatus, officers: Collection[str])
         return
     yield from _find_unburied(folder, status)
     try:
-        faults = [found.words for found in verify_path(folder, officers) if found.level == "FAIL"]
+        faults = [finding.words for finding in verify_path(folder, officers) if finding.level == "FAIL"]
     except NotVerifiable:  # nothing of a package is left in it
         return
     yield from (fault for fault in faults if status.state != RETRACTED or ": RETRACTED: " not in fault)
 
 
 def _verify_head(name: str, folder: Path, events: Sequence[Event]) -> Iterator[Finding]:
-    """Whether the event that a package names is in the chain: else that was written anew after the package was made."""
+    """Whether the event that a package names is in the chain: else that was written again after the package was made."""
     head = json.loads((folder / CARD).read_text(encoding="utf-8"))["registry_head"]
     if [event.hash for event in events[head["event"] - 1 : head["event"]]] != [head["hash"]]:
         words = f"event {head['event']} is not the one that the package names: the chain was written anew"

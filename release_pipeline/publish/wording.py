@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from decimal import Decimal
 
 from release_pipeline.formats.package import file_of
 from release_pipeline.mechanisms.accounting.budget import format_nano
@@ -24,10 +23,10 @@ INFINITE = "infinity"  # an amount, as programs read it
 
 def describe_neighbours(policy: Policy) -> str:
     """Which tables the claim compares."""
-    return _NEIGHBOURS[policy.method.family](policy)
-
-
-def _compare_tables(policy: Policy) -> str:
+    if policy.method.family == "mdav":
+        return PUBLIC("neighbours.none")
+    if policy.method.family == "classes":
+        return PUBLIC("neighbours.within_class")
     if policy.protect.by_rho:
         return _compare_tables_by_rho(policy)
     if policy.record_count is not None:
@@ -44,61 +43,34 @@ def _compare_tables_by_rho(policy: Policy) -> str:
     return PUBLIC("neighbours.replaced_and_groups_by_rho", unit=policy.privacy_unit)
 
 
-_NEIGHBOURS: dict[Family, Callable[[Policy], str]] = {
-    "columns": _compare_tables,
-    "by-value": _compare_tables,
-    "whole-table": _compare_tables,
-    "vectors": _compare_tables,
-    "mdav": lambda _: PUBLIC("neighbours.none"),
-    "classes": lambda _: PUBLIC("neighbours.within_class"),
-}
-
-
 def describe_k(policy: Policy) -> str:
     """What k counts."""
-    return _K[policy.method.family](policy)
-
-
-def _describe_k_of_column(policy: Policy) -> str:
-    return PUBLIC("k_words.none") if policy.method.by_record else PUBLIC("k_words.column")
-
-
-_K: dict[Family, Callable[[Policy], str]] = {
-    "columns": _describe_k_of_column,
-    "by-value": lambda _: PUBLIC("k_words.by_value"),
-    "whole-table": lambda _: PUBLIC("k_words.none"),
-    "vectors": lambda _: PUBLIC("k_words.vectors"),
-    "mdav": lambda policy: PUBLIC("k_words.mdav", names=name_some(policy.noise_columns)),
-    "classes": lambda policy: PUBLIC("k_words.classes", names=name_some(policy.generalised_columns)),
-}
+    match policy.method.family:
+        case "mdav":
+            return PUBLIC("k_words.mdav", names=name_some(policy.noise_columns))
+        case "classes":
+            return PUBLIC("k_words.classes", names=name_some(policy.generalised_columns))
+        case "vectors":
+            return PUBLIC("k_words.vectors")
+        case "by-value":
+            return PUBLIC("k_words.by_value")
+        case "columns" if not policy.method.by_record:
+            return PUBLIC("k_words.column")
+        case _:
+            return PUBLIC("k_words.none")
 
 
 def list_parts(policy: Policy) -> Iterator[str]:
     """What random parts mean for a reader."""
     if policy.parts == 1:
         return
-    yield from _WHOLE_PARTS[policy.method.family](policy)
+    if policy.method.family == "classes":
+        yield PUBLIC("parts.grouped", parts=policy.parts)
+        yield PUBLIC("parts.united")
+    else:
+        yield PUBLIC("parts.masked", parts=policy.parts)
     if policy.adds_up:
         yield PUBLIC("parts.costs_one")
-
-
-def _list_masked_parts(policy: Policy) -> Iterator[str]:
-    yield PUBLIC("parts.masked", parts=policy.parts)
-
-
-def _list_grouped_parts(policy: Policy) -> Iterator[str]:
-    yield PUBLIC("parts.grouped", parts=policy.parts)
-    yield PUBLIC("parts.united")
-
-
-_WHOLE_PARTS: dict[Family, Callable[[Policy], Iterator[str]]] = {
-    "columns": _list_masked_parts,
-    "by-value": _list_masked_parts,
-    "whole-table": _list_masked_parts,
-    "vectors": _list_masked_parts,
-    "mdav": _list_masked_parts,
-    "classes": _list_grouped_parts,
-}
 
 
 def describe_series(policy: Policy, series: int | None) -> str | None:
@@ -122,30 +94,27 @@ def describe_missing(policy: Policy, name: str, column: NoiseColumn | ListedColu
         if column.codes or len(column.reasons) > 1:
             return PUBLIC("missing.labels", labels=join_names(column.reasons))
         return PUBLIC("missing.none") if column.missing_entry is None else PUBLIC("missing.label", label=column.missing_entry)
-    found: list[str] = []
+    sentences: list[str] = []
     if column.reasons:
         reasons = name_reasons(column.reasons)
         beside = reason_column(name)
         if policy.protect.is_synthetic:
-            found.append(PUBLIC("missing.synthetic_reasons", reasons=reasons, column=beside))
+            sentences.append(PUBLIC("missing.synthetic_reasons", reasons=reasons, column=beside))
         elif isinstance(column, NoiseColumn):
-            found.append(PUBLIC("missing.reasons", reasons=reasons, column=beside))
+            sentences.append(PUBLIC("missing.reasons", reasons=reasons, column=beside))
         elif name in policy.swapped_columns:
-            found.append(PUBLIC("missing.swapped_reasons", reasons=reasons, column=beside))
+            sentences.append(PUBLIC("missing.swapped_reasons", reasons=reasons, column=beside))
         else:
-            found.append(PUBLIC("missing.kept_reasons", reasons=reasons, column=beside))
+            sentences.append(PUBLIC("missing.kept_reasons", reasons=reasons, column=beside))
     if isinstance(column, NoiseColumn) and isinstance(column.missing, Fill):
-        found.append(PUBLIC("missing.value", value=_say_fill(column, column.missing.fill)))
+        fill = column.missing.fill
+        sentences.append(PUBLIC("missing.value", value=format(fill, "f") if column.clock is None else column.say(fill)))
     if isinstance(column.missing, MissingCategory):
-        found.append(PUBLIC("missing.entry", entry=column.missing.category))
-    words = " ".join(found)
+        sentences.append(PUBLIC("missing.entry", entry=column.missing.category))
+    words = " ".join(sentences)
     if not may_be_blanked(column, policy.suppress):
         return words or PUBLIC("missing.none")
     return PUBLIC("missing.also_blanked", filled=words) if words else PUBLIC("missing.blanked")
-
-
-def _say_fill(column: NoiseColumn, fill: Decimal) -> str:
-    return format(fill, "f") if column.clock is None else column.say(fill)
 
 
 def describe_hierarchy(policy: Policy, name: str, column: GeneraliseColumn, level: str | None) -> str:

@@ -215,8 +215,8 @@ def _view_suppression(policy: Policy, evidence: Evidence, audit: AuditFigures) -
     if rule is None or not evidence.audit:
         return None
     rows_in, rows_out = int(facts["rows_in"]), int(facts["rows_out"])
-    words = REVIEWERS.read_section("suppressed")
-    reasons = [(words[name], count) for name, count in audit.suppressed.items() if name in words]
+    reason_words = REVIEWERS.read_section("suppressed")
+    reasons = [(reason_words[name], count) for name, count in audit.suppressed.items() if name in reason_words]
     if isinstance(rule, Suppress):
         dropped, blanked = REVIEWERS("suppression.dropped"), REVIEWERS("suppression.cells_blanked")
         reasons = [(dropped, rows_in - rows_out), (blanked, int(facts["cells_blanked"]))]
@@ -226,7 +226,7 @@ def _view_suppression(policy: Policy, evidence: Evidence, audit: AuditFigures) -
         cells=int(facts["cells_blanked"]),
         share=audit.share_suppressed if audit.share_suppressed is not None else (rows_in - rows_out) / rows_in,
         limit=float(rule.at_most),
-        reasons=tuple((words, count) for words, count in reasons if count),
+        reasons=tuple((reason_words, count) for reason_words, count in reasons if count),
     )
 
 

@@ -191,7 +191,7 @@ _Tried = tuple[CriterionView, ShareView, ShareView]  # an attack, its control, a
 
 
 def _list_tried(view: InternalView) -> Iterator[_Tried]:
-    """The attacks that were tried beside a control group."""
+    """The attacks that were tried next to a control group."""
     for attack in view.criteria:
         if attack.rate.tried and attack.control is not None and attack.beyond is not None:
             yield attack, attack.control, attack.beyond

@@ -129,7 +129,7 @@ _CONFIG: Config = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "preserve_insertion_order": "true",
-    "default_block_size": str(_BLOCK_BYTES),  # a file that was made with others keeps them until it is written anew
+    "default_block_size": str(_BLOCK_BYTES),  # a file that was made with others keeps them until it is written again
 }
 
 
@@ -169,7 +169,7 @@ def open_database(
     path: Path, *, read_only: bool = False, wait: float = WAIT_SECONDS, memory: int | None = None
 ) -> Generator[duckdb.DuckDBPyConnection]:
     """The database at `path`; waits up to `wait` seconds while another process has it. With `memory` it takes at most so many
-    bytes, as far as DuckDB counts them, and goes on on disk, beside the file.
+    bytes, as far as DuckDB counts them, and goes on on disk, next to the file.
 
     It, its log and what it spills are for the owner alone (0600, in a folder of 0700), whatever the umask says.
     """
@@ -187,7 +187,7 @@ def open_database(
 
 
 def remove_spilled(file: Path) -> None:
-    """Remove what DuckDB spilled beside a database and a killed process left; whoever calls has the file's lock."""
+    """Remove what DuckDB spilled next to a database and a killed process left; whoever calls has the file's lock."""
     shutil.rmtree(file.with_name(f"{file.name}.tmp"), ignore_errors=True)
 
 

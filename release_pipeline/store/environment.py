@@ -46,15 +46,15 @@ def format_size(size: int) -> str:
 
 def machine_memory() -> int:
     """What this machine has, or less where a container limits it."""
-    found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for place in map(Path, _LIMITS):
+    size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for file in map(Path, _LIMITS):
         try:
-            said = place.read_text(encoding="ascii").strip()
+            limit = file.read_text(encoding="ascii").strip()
         except OSError:
             continue
-        if said.isdigit():
-            found = min(found, int(said))
-    return found
+        if limit.isdigit():
+            size = min(size, int(limit))
+    return size
 
 
 # Texts that people write, with what the environment has in the place of ${NAME}: so that no

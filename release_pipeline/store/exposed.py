@@ -1,7 +1,4 @@
-"""['store.exposed', 'store.beside']
-
-Who was in which charged release of a population, or of all: what the vault keeps beside the rooms, for reading.
-"""
+"""Who was in which charged release of a population, or of all: what the vault keeps of people next to the releases' schemas."""
 
 from __future__ import annotations
 
@@ -20,8 +17,8 @@ from release_pipeline.store.files import locked
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Sums of keyed hashes over the rows that are kept of people beside the rooms, table by table. Nobody without the key can
-    change, add or remove a row and keep its sum; the sum after a release follows from that before it."""
+    """Sums of keyed hashes over the rows that are kept of people outside the releases' schemas, table by table. Nobody without
+    the key can change, add or remove a row and keep its sum; the sum after a release follows from that before it."""
 
     exposed: int
     identities: int
@@ -29,7 +26,7 @@ class Sums:
 
     @classmethod
     def of(cls, connection: duckdb.DuckDBPyConnection, key: bytes) -> Sums:
-        """Those of everything that is there."""
+        """The sums of everything that is there."""
         return cls(
             exposed=_sum_rows(connection, statement("stages/read_exposed"), key),
             identities=_sum_identities(connection, "main.identities", key),
@@ -70,26 +67,13 @@ def _sum_rows(connection: duckdb.DuckDBPyConnection, rows: str, key: bytes, valu
     return connection.execute(text, {"key": key, **(values or {})}).fetchall()[0][0]
 
 
-class Exposed:
-    """Who was in which charged release of a population."""
-
-    def __init__(self, connection: duckdb.DuckDBPyConnection | None) -> None:
-        self._connection = connection
-
-    def count_people(self) -> list[tuple[list[str], int]]:
-        """Lists of releases, and how many people were in exactly those."""
-        return [] if self._connection is None else self._connection.execute(statement("facts/count_people")).fetchall()
-
-
-@contextmanager
-def open_exposed(vault: Path, population: str) -> Generator[Exposed]:
-    """The exposure of a population, for reading; nobody where it has no vault yet."""
+def count_people(vault: Path, population: str) -> list[tuple[list[str], int]]:
+    """Lists of charged releases of a population, and how many people were in exactly those; none where it has no vault yet."""
     file = vault / f"{population}.duckdb"
     if not file.exists():
-        yield Exposed(None)
-        return
+        return []
     with open_database(file, read_only=True) as connection:
-        yield Exposed(connection)
+        return connection.execute(statement("facts/count_people")).fetchall()
 
 
 def count_in_both(one: Path, other: Path, *, wait: float) -> int:
@@ -153,18 +137,17 @@ def _copy_people(source: duckdb.DuckDBPyConnection, memory: duckdb.DuckDBPyConne
     return dict(source.execute(statement("stages/list_charged")).fetchall())
 
 
-# What a vault keeps of the people beside the rooms of its releases, and how notes are written
-# there.
+# What a vault keeps of the people, and how notes are written there.
 
 
-class BesideRooms:
-    """What a vault keeps of the people outside the rooms, so that it outlives them."""
+class PeopleTables:
+    """What a vault keeps of the people outside the schemas of its releases, so that it outlives them."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
 
     def has(self, table: str) -> bool:
-        """Whether the vault has this table beside its rooms; one that is read only, and just made, may not."""
+        """Whether the vault has this table outside the schemas; one that is read only, and just made, may not."""
         return True
 
     def charged(self) -> dict[str, bool]:

@@ -1,13 +1,12 @@
-"""SHA-256 of cells: the same digest for the same cells, wherever they lie."""
+"""Records that are counted in their source, without a copy; and SHA-256 of cells, the same wherever these are."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 import duckdb
@@ -17,6 +16,7 @@ import pyarrow as pa
 
 from release_pipeline.mechanisms.noise.unclaimed import make_random
 from release_pipeline.policy.values.scalars import OURS
+from release_pipeline.rows.counted import CountPart
 from release_pipeline.store.database import Identifier, open_memory, read_batches, source_errors, statement
 from release_pipeline.store.raw import Columns, RawTable, ReleaseFilter, choose_columns
 
@@ -71,7 +71,7 @@ class _ColumnDigest:
             self._values.update(data[int(ends[0]) : int(ends[-1])])
 
     def finish(self) -> str:
-        """It, of all cells."""
+        """The digest of all cells that were added."""
         runs = (self._missing, self._lengths, self._values)
         parts = [str(self._kind), self._count, *(run.hexdigest() for run in runs)]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
@@ -82,11 +82,11 @@ def view_bytes(numbers: npt.NDArray[Any]) -> Any:
     return np.ascontiguousarray(numbers).view(np.uint8).data
 
 
-# Records that are counted where their source has them: no copy of them is made. What pins them is
-# noted when they are first counted, and compared before anything else is read of them.
+# Records that are counted in their source. What pins them is noted when they are first counted, and
+# compared before anything else is read of them.
 
 
-CountPart: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+CellsOfColumn: TypeAlias = tuple[str, Iterable[pa.RecordBatch]]
 TIMES = f"{OURS}_times"  # how many records have a cell
 COUNTED = re.compile(r"U?(TINY|SMALL)INT|U?INTEGER|BIGINT|FLOAT|DOUBLE|VARCHAR")  # the types whose cells are counted in place
 _BATCH = 1 << 17  # records that are read together
@@ -104,8 +104,9 @@ class RecordsInPlace(Protocol):
         """Is another when other records are delivered."""
         ...
 
-    def count_cells(self, column: str) -> Iterable[pa.RecordBatch]:
-        """The different cells of a column as they are delivered, ascending, and in `TIMES` how many records have each."""
+    def count_cells(self, columns: Sequence[str]) -> Iterator[CellsOfColumn]:
+        """Each of these columns with its different cells as they are delivered, ascending, and in `TIMES` how many records have
+        each."""
         ...
 
     def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
@@ -119,17 +120,6 @@ class RecordsInPlace(Protocol):
     def sample(self, columns: Sequence[str], count: int, key: bytes) -> pa.Table:
         """So many records as they are delivered, or all where there are no more: drawn by the key, each as likely."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Batches:
-    """A table that comes batch by batch, one at least."""
-
-    batches: Iterable[pa.RecordBatch]
-
-    def iterate(self) -> Iterator[pa.Table]:
-        """A part for each batch."""
-        return (pa.Table.from_batches([batch]) for batch in self.batches)
 
 
 def give_one(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -169,11 +159,12 @@ class RelationInPlace:
             hashes = hash_columns(self._read(self._records))
         return hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()
 
-    def count_cells(self, column: str) -> Iterator[pa.RecordBatch]:
+    def count_cells(self, columns: Sequence[str]) -> Iterator[CellsOfColumn]:
         """See `RecordsInPlace`."""
-        with source_errors(self._name):
-            cells = self._query("in_place/count_cells", column=column, times=TIMES)
-        yield from self._read(cells)
+        for column in columns:
+            with source_errors(self._name):
+                cells = self._query("in_place/count_cells", column=column, times=TIMES)
+            yield column, self._read(cells)
 
     def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
         """In one part."""

@@ -6,16 +6,17 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
-from typing import Any, Protocol, TypeGuard, runtime_checkable
+from typing import Any, TypeGuard, cast
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.errors import SourceError
 from release_pipeline.mechanisms.basis.counting import Ints, TablePlan, sum_tables
 from release_pipeline.mechanisms.noise.streams import derive_key
 from release_pipeline.policy.values.scalars import OURS
+from release_pipeline.rows.batches import Cells, CountTables, TextCells
+from release_pipeline.rows.counted import CountPart
 from release_pipeline.store.database import (
     Identifier,
     Part,
@@ -26,7 +27,7 @@ from release_pipeline.store.database import (
     source_errors,
     statement,
 )
-from release_pipeline.store.in_place import TIMES, CountPart
+from release_pipeline.store.in_place import TIMES, CellsOfColumn
 from release_pipeline.store.raw import Columns, ReleaseFilter, choose_columns, create_macros
 from release_pipeline.store.remote import PostgresSource, begin_reading, name_of, server_errors
 
@@ -43,35 +44,6 @@ _BATCH = 1 << 17  # records that are read together
 _NUMBER = f"{OURS}_number"  # what tells records apart
 _WHOLE, _REAL, _TEXT = (pa.int64(), "bigint"), (pa.float64(), "float8"), (pa.string(), "text")  # of Arrow, and of Postgres
 _Kind = tuple[pa.DataType, str]
-
-
-@runtime_checkable
-class _Numbers(Protocol):
-    """See `batches.NumberCells`."""
-
-    @property
-    def firsts(self) -> npt.NDArray[Any]: ...
-
-
-@runtime_checkable
-class _Texts(Protocol):
-    """See `batches.TextCells`."""
-
-    @property
-    def texts(self) -> Sequence[str]: ...
-    @property
-    def runs(self) -> Ints: ...
-
-
-@runtime_checkable
-class _Tables(Protocol):
-    """See `batches.CountTables`."""
-
-    @property
-    def encoders(self) -> Sequence[Any]: ...
-    @property
-    def plan(self) -> TablePlan: ...
-    def pack(self, counts: Ints) -> pa.RecordBatch: ...
 
 
 class _Values(list[pa.Array]):
@@ -116,11 +88,12 @@ class PostgresInPlace:
         [sums] = self._ask(text, values).to_pylist()
         return f"{sums['records']} {sums['total']}"
 
-    def count_cells(self, column: str) -> Iterator[pa.RecordBatch]:
+    def count_cells(self, columns: Sequence[str]) -> Iterator[CellsOfColumn]:
         """See `RecordsInPlace`."""
-        values = _Values()
-        names: dict[str, Identifier] = {"column": column, "times": TIMES, "records": self._records(values)}
-        yield from self._read(statement("in_place/count_cells_in_postgres", **names), values)
+        for column in columns:
+            values = _Values()
+            names: dict[str, Identifier] = {"column": column, "times": TIMES, "records": self._records(values)}
+            yield column, self._read(statement("in_place/count_cells_in_postgres", **names), values)
 
     def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
         """Tables are counted by the server; for any other function the records are read."""
@@ -147,11 +120,11 @@ class PostgresInPlace:
         names: dict[str, Identifier] = {"records": self._records(values, number), "number": _NUMBER, "seed": seed, "count": count}
         return self._ask(statement("in_place/read_sample", columns=list(columns), **names), values)
 
-    def _count_tables(self, columns: Sequence[str], function: _Tables) -> Ints:
+    def _count_tables(self, columns: Sequence[str], function: CountTables) -> Ints:
         """The counts of the tables that are counted, one after the other."""
         plan, values, cells, first = function.plan, _Values(), list[Part](), 0
         records = self._records(values)
-        encoders = enumerate(zip(columns, function.encoders, strict=True))
+        encoders = enumerate(zip(columns, cast("Sequence[Cells]", function.encoders), strict=True))
         groups = [self._write_group(column, index, encoder, plan, values) for index, (column, encoder) in encoders]
         for number, table in enumerate(plan.counted):
             steps = (f"group{column} * {plan.cells(table[index + 1 :])}" for index, column in enumerate(table))
@@ -171,13 +144,11 @@ class PostgresInPlace:
         counts[counted.column("cell").to_numpy()] = counted.column("times").to_numpy()
         return counts
 
-    def _write_group(
-        self, column: str, index: int, encoder: _Numbers | _Texts, plan: TablePlan, values: _Values
-    ) -> tuple[Part, str]:
+    def _write_group(self, column: str, index: int, encoder: Cells, plan: TablePlan, values: _Values) -> tuple[Part, str]:
         """The group of a record in a column, and the join by which texts find theirs."""
         cell, join = f"delivered.{quote_identifier(column)}", ""
-        if isinstance(encoder, _Texts):
-            missing = int(encoder.runs.max(initial=-1)) + 1
+        if isinstance(encoder, TextCells):
+            missing = encoder.size - 1
             texts = values.add(list(encoder.texts), _TEXT)
             groups = values.add(_find_groups(plan, index, encoder.runs), _WHOLE)
             join = f"LEFT JOIN unnest({texts}, {groups}) AS cells{index}(cell, of_cell) ON {cell} = cells{index}.cell"
@@ -252,9 +223,9 @@ class PostgresInPlace:
             return self._cursor.fetch_arrow_table() if self._cursor.description else pa.table({})
 
 
-def _is_counted(function: object) -> TypeGuard[_Tables]:
+def _is_counted(function: object) -> TypeGuard[CountTables]:
     """Whether a function says what it counts, so that a server can."""
-    return isinstance(function, _Tables) and all(isinstance(encoder, _Numbers | _Texts) for encoder in function.encoders)
+    return isinstance(function, CountTables) and all(isinstance(encoder, Cells) for encoder in function.encoders)
 
 
 def _find_groups(plan: TablePlan, column: int, runs: Ints) -> Ints:

@@ -82,11 +82,11 @@ def find_budget_faults(registry: Registry) -> Iterator[str]:
         unit = basis.partition(";")[0]  # what follows names the populations that count with it
         now, cap = (str(amount) if unit == "releases" else format_amount(amount) for amount in amounts)
         rows.setdefault(population, []).append((unit, now, cap))
-    for name, found in sorted(rows.items()):
+    for name, noted in sorted(rows.items()):
         charge = last.get(name)
         wanted = [] if charge is None or spent[charge.id] == UNBOUNDED else [(charge.unit, spent[charge.id], charge.cap)]
         over = [(unit, now, now) for unit, now, _ in wanted]  # what an officer entered after a restore may go over the cap
-        if found not in (wanted, over):
+        if noted not in (wanted, over):
             yield f"the row of the cap of {name} in the table 'budgets' is not what its last charge says: somebody changed it"
 
 
@@ -125,7 +125,7 @@ def add_charge(registry: Registry, charge: Charge, account: Account, *, happened
 def _update_budget(
     registry: Registry, charge: Charge, account: Account, *, spent: int | None, after: int | None, happened: bool
 ) -> None:
-    """Add to the row of the population's cap; begun anew from the events when the cap counts in another unit than
+    """Add to the row of the population's cap; begun again from the events when the cap counts in another unit than
     before, or what other populations were charged counts with it. Where nothing bounds what is spent there is no row: nothing
     more can be charged."""
     whose = {"population": charge.population}

@@ -1,6 +1,4 @@
-"""['store.people']
-
-Who is in a release: the hashes of persons, each once and in their order, so that the source's order is gone.
+"""Who is in a release: the hashes of persons, each once and in their order, so that the source's order is gone.
 
 A hash is as good as random, so that what begins with the same bits is a part of them as long as any other. Rows are sorted by as
 much as lies in memory, and written one behind the other to a file that has no name; then each part is read from all of these,
@@ -51,7 +49,7 @@ def list_pads(key: bytes) -> dict[str, bytes]:
 
 
 def hash_persons(hashes: pa.Array, *keys: bytes) -> Bytes:
-    """Of each person, whose HMAC DuckDB made, a hash under each of these keys, one beside the other: the HMAC as AES has it.
+    """Of each person, whose HMAC DuckDB made, a hash under each of these keys, one next to the other: the HMAC as AES has it.
 
     AES is a permutation: two persons are one under a key where they are one under another. Without the keys nobody can tell it
     from a second HMAC but by two hashes that are the same, which one in 2^128 of two persons would have by chance.
@@ -145,15 +143,15 @@ def _leave_repeats(ordered: Bytes) -> Bytes:
 
 def _read_part(file: int, first: npt.NDArray[np.int64], beyond: npt.NDArray[np.int64], width: int) -> Bytes:
     """These rows of a file."""
-    found = np.empty(int((beyond - first).sum()) * width, dtype=np.uint8)
+    rows = np.empty(int((beyond - first).sum()) * width, dtype=np.uint8)
     at = 0
     for start, stop in zip((first * width).tolist(), (beyond * width).tolist(), strict=True):
         while start < stop:
-            read = os.preadv(file, [found[at : at + stop - start].data], start)
+            read = os.preadv(file, [rows[at : at + stop - start].data], start)
             if not read:
                 raise StoreError("the file of hashes that are put in order ends too early.", remedy="Run the same command again.")
             at, start = at + read, start + read
-    return found.reshape(-1, width)
+    return rows.reshape(-1, width)
 
 
 def as_arrow(half: Bytes) -> pa.Array:

@@ -122,12 +122,12 @@ class RawTable:
         missing = Applied(f"missing_of_{kind}" if kind in _ENTRY else "missing_of_other", column)
         names = self._table | {"number": self._read_number(column, unit), "entry": self.entry_of(column), "missing": missing}
         values = {"low": low, "high": high, "step": step, "fill": fill, "codes": list(codes), "texts": list(texts)}
-        found = [self._counts("facts/count_numbers", names, {**values, **part}) for part in self._parts()]
+        counts = [self._counts("facts/count_numbers", names, {**values, **part}) for part in self._parts()]
         repeats = {
-            "most_frequent": max(part["most_frequent"] for part in found),
-            "different": sum(part["different"] for part in found),
+            "most_frequent": max(part["most_frequent"] for part in counts),
+            "different": sum(part["different"] for part in counts),
         }
-        return found[0] | repeats
+        return counts[0] | repeats
 
     def count_categories(self, column: str, declared: Sequence[str], *, filled: str | None = None) -> dict[str, int]:
         """missing, undeclared; and different, with `filled` in the place of what is missing."""
@@ -159,11 +159,11 @@ class RawTable:
         with source_errors(self._name):
             self._connection.execute(statement("stages/create_persons_view" if is_view else "stages/create_persons", **names))
             try:
-                found = [self._counts("facts/count_persons", {}, {"allowed": allowed, **part}) for part in parts]
+                counts = [self._counts("facts/count_persons", {}, {"allowed": allowed, **part}) for part in parts]
             finally:
                 with suppress(duckdb.Error):  # an error ends the transaction, and with it the table
                     self._connection.execute(statement("stages/drop_persons_view" if is_view else "stages/drop_persons"))
-        return {name: sum(part[name] for part in found) for name in found[0]}
+        return {name: sum(part[name] for part in counts) for name in counts[0]}
 
     def count_unreadable(self, column: str, *, read_as: Literal["numbers", "dates"], codes: Sequence[str]) -> int:
         """Records where something stands that is neither a number (a date) nor one of the codes."""
@@ -333,12 +333,12 @@ class OfServer:
 
     @property
     def stamp(self) -> str:
-        """See `SourceDoor`."""
+        """See `SourceReader`."""
         return ""
 
     @property
     def written(self) -> float | None:
-        """See `SourceDoor`."""
+        """See `SourceReader`."""
         return None
 
 
@@ -378,7 +378,7 @@ def choose_columns(relation: duckdb.DuckDBPyRelation, columns: Columns, release:
 
 
 # Derived columns of the table `raw`: made once it is loaded, so that whatever reads it finds them
-# beside the delivered ones.
+# next to the delivered ones.
 
 
 def derive_columns(connection: duckdb.DuckDBPyConnection, source: str, derive: Mapping[str, Derived]) -> None:

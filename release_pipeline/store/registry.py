@@ -1,4 +1,9 @@
-"""JSON that many share: who is handed it reads it, and changes a copy. It stays dicts and lists, as JSON has them everywhere."""
+"""Between the confidential and the public side: everything that happened to a release, as a chain of events. No microdata.
+
+An event is canonical JSON that names its number, the hash of the one before and what happened; its own hash is over all of that.
+So the chain holds together for whoever has its last hash. Every event also carries a seal under the vault's key, so that with
+the registry only nobody can change, insert or append one. The head that the vault keeps shows when the last ones are missing.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import RLock
-from typing import Any, BinaryIO, NoReturn, Protocol, TypeAlias, cast
+from typing import Any, BinaryIO, Protocol, TypeAlias
 
 import duckdb
 
@@ -20,46 +25,8 @@ from release_pipeline.errors import StoreError
 from release_pipeline.formats.versions import SITE
 from release_pipeline.policy.documents import Plain
 from release_pipeline.store.database import is_unfinished, open_database, statement, transaction
+from release_pipeline.store.frozen import FrozenDict, freeze
 from release_pipeline.store.registry_server import Server, ServerConnection
-
-
-def _refuse(self: object, *_: Any, **__: Any) -> NoReturn:
-    raise TypeError("this is shared with everybody who reads it: change a copy")
-
-
-class FrozenDict(dict[str, Any]):
-    """A dict that nobody changes."""
-
-    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
-
-
-class FrozenList(list[Any]):
-    """A list that nobody changes."""
-
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
-    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
-
-
-def freeze(value: Any) -> Any:
-    """A value as JSON has them, every object and array in it unchangeable; what it is made of is copied where it could be
-    changed."""
-    if isinstance(value, dict):
-        parts = cast(dict[str, Plain], value)
-        return FrozenDict({name: freeze(part) if isinstance(part, (dict, list)) else part for name, part in parts.items()})
-    if isinstance(value, list):
-        return FrozenList(map(freeze, cast(list[Plain], value)))
-    return value
-
-
-# Between the confidential and the public side: everything that happened to a release, as a chain of
-# events. No microdata.
-#
-# An event is canonical JSON that names its number, the hash of the one before and what happened;
-# its own hash is over all of that. So the chain holds together for whoever has its last hash. Every
-# event also carries a seal under the vault's key, so that with the registry alone nobody can change
-# one, put one in or append one. That the last ones are missing shows in the head that the vault
-# keeps.
-
 
 _PIECE = 1 << 18  # bytes
 TABLES = ("events", "head", "budgets")
@@ -90,7 +57,7 @@ class ReleaseId:
 
     @property
     def file_name(self) -> str:
-        """It as the name of one file."""
+        """Its name as the name of one file."""
         return str(self).replace("/", "~")
 
     @property
@@ -191,7 +158,7 @@ class Registry:
         if self._tool is not None and not self._events and kind != FORMAT:
             site = secrets.token_hex(16)  # no two sites begin alike
             self.add(FORMAT, version=SITE.version, tool=self._tool, site=site)
-        number, previous = len(self._events) + 1, self._events[-1].hash if self._events else BEGIN
+        number, previous = len(self._events) + 1, _last_hash(self._events)
         noted = datetime.now(UTC).isoformat(timespec="seconds")
         named = None if release is None else [release.policy, release.release, release.revision]
         body = canonical_json(
@@ -256,7 +223,7 @@ def open_registry(
                     events = list(_verified.events)
                 else:
                     events = _load_events(path, connection, anchor, content) if begun or not read_only else []
-                _check_head(path, events, anchor)
+                _compare_head(path, events, anchor.read(), records=anchor.has_records())
                 registry = Registry(None if read_only else connection, events, anchor, tool, _verified.budgets if events else ())
                 known = len(events)
                 yield registry
@@ -347,8 +314,8 @@ Budget: TypeAlias = tuple[str, str, int, int]  # a population, the unit of its c
 
 @dataclass(frozen=True, slots=True)
 class _Verified:
-    """The rows of a registry that this process has verified, the events that they are, the budgets beside them, and the file that
-    had just these."""
+    """The rows of a registry that this process has verified, the events that they are, the budgets, and the file that had just
+    these."""
 
     path: Path | Server
     rows: Sequence[Row] = ()
@@ -375,7 +342,7 @@ _verified = _Verified(Path())  # of the registry that was opened last, under the
 
 def _keep(path: Path | Server, connection: Database, rows: Sequence[Row], events: Sequence[Event], content: bytes = b"") -> None:
     """Keep what was verified, or written by ourselves after that; `content`: all of the file, read under its lock, or nothing
-    where it has a log beside it."""
+    where it has a log next to it."""
     global _verified
     budgets = connection.execute(statement("ledger/list_budgets")).fetchall()
     _verified = _Verified(path, rows, tuple(events), content, budgets)
@@ -417,18 +384,18 @@ def _verify_rows(path: Path | Server, connection: Database, rows: list[Row], anc
     """The events that these rows are, when all are as they were written, and the last one is the head's."""
     last = connection.execute(statement("ledger/select_head")).fetchall()
     events = list(_verified.events) if _verified.begins(path, rows, anchor) else []
-    for place, (number, body, digest, seal) in enumerate(rows[len(events) :], start=len(events) + 1):
-        previous = events[-1].hash if events else BEGIN
+    for expected, (number, body, digest, seal) in enumerate(rows[len(events) :], start=len(events) + 1):
         try:
             payload = json.loads(body)
-            event = _read_event(place, body, payload)
-            right = (number, payload["number"], payload["previous"], digest) == (place, place, previous, event.hash)
+            event = _read_event(expected, body, payload)
+            chained = (expected, expected, _last_hash(events), event.hash)
+            is_chained = (number, payload["number"], payload["previous"], digest) == chained
         except (ValueError, KeyError, TypeError, RecursionError):
-            raise _changed(path, f"event {place} was changed") from None
-        if not right:
-            raise _changed(path, f"event {place} was changed, or one before it is missing")
+            raise _changed(path, f"event {expected} was changed") from None
+        if not is_chained:
+            raise _changed(path, f"event {expected} was changed, or one before it is missing")
         if not hmac.compare_digest(str(seal).encode(), anchor.seal(digest).encode()):
-            raise _changed(path, f"event {place} was not written by this site: its seal is not of the vault's key")
+            raise _changed(path, f"event {expected} was not written by this site: its seal is not of the vault's key")
         if event.kind == FORMAT:
             SITE.check(event.content["version"], where=str(path))  # what comes after it may be anything
         events.append(event)
@@ -438,9 +405,9 @@ def _verify_rows(path: Path | Server, connection: Database, rows: list[Row], anc
 
 
 def _read_file(path: Path, *, until: ExitStack | None = None) -> bytes:
-    """All of a registry's file, or nothing if it has a log beside it or is not there. Closing a file frees every lock that this
+    """All of a registry's file, or nothing if it has a log next to it or is not there. Closing a file frees every lock that this
     process has on it, those of DuckDB too: where it has the database open, the file is closed after that (`until`)."""
-    if _has_log(path):
+    if path.with_name(f"{path.name}.wal").exists():  # something is committed that is not in the file itself yet
         return b""
     try:
         file = path.open("rb")
@@ -455,29 +422,20 @@ def _read_file(path: Path, *, until: ExitStack | None = None) -> bytes:
 
 def _read_like(file: BinaryIO, known: bytes) -> bytes:
     """All of a file: the very `known` where it is that, which is compared piece by piece, for a run asks often."""
-    place = 0
+    compared = 0  # bytes
     while piece := file.read(_PIECE):
-        if not known.startswith(piece, place):
+        if not known.startswith(piece, compared):
             break
-        place += len(piece)
+        compared += len(piece)
     else:
-        if known and place == len(known):
+        if known and compared == len(known):
             return known
     file.seek(0)
     return file.read()
 
 
-def _has_log(path: Path) -> bool:
-    """Whether something is committed that is not in the file itself yet."""
-    return path.with_name(f"{path.name}.wal").exists()
-
-
 def _last_hash(events: Sequence[Event]) -> str:
     return events[-1].hash if events else BEGIN
-
-
-def _check_head(path: Path, events: list[Event], anchor: RegistryAnchor) -> None:
-    _compare_head(path, events, anchor.read(), records=anchor.has_records())
 
 
 def _compare_head(path: Path | Server, events: Sequence[Event], known: tuple[int, str] | None, *, records: bool) -> None:
@@ -491,7 +449,7 @@ def _compare_head(path: Path | Server, events: Sequence[Event], known: tuple[int
             path, f"the vault knows of {number} events, and here are {len(events)}: it was removed, or an older copy put back"
         )
     if number and events[number - 1].hash != digest:
-        raise _changed(path, f"event {number} is not the one that the vault knows of: the chain was written anew")
+        raise _changed(path, f"event {number} is not the one that the vault knows of: the chain was rewritten")
 
 
 def _changed(path: Path | Server, what: str) -> RegistryChanged:

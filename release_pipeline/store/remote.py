@@ -33,8 +33,7 @@ class PostgresSource(OfServer):
         return name_of(self.table)
 
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
-        """See `SourceDoor`. The records of a query come in whatever order the server's plan has, which may be another next time:
-        they are sorted."""
+        """See `SourceReader`. A query has its records in the order of the server's plan, which may change: they are sorted."""
         with source_errors(self.name), _open(self.address, self.table) as cursor:
             cursor.execute(select_columns(self.table, columns, release))
             relation = into.from_arrow(cursor.fetch_record_batch())

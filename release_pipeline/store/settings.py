@@ -75,18 +75,18 @@ class Settings(BaseModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _tell_all(cls, said: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
-        if not isinstance(said, dict):
+    def _tell_all(cls, content: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+        if not isinstance(content, dict):
             raise wrong(*cls.mapping)
         made: Self | None = None
-        found: list[Problem] = []
+        problems: list[Problem] = []
         try:
-            made = handler(said)
+            made = handler(content)
         except ValidationError as error:
-            found = [cls._explain(each) for each in error.errors(include_url=False)]
-        found += cls.find_faults(cast("dict[str, Any]", said), info.context)
-        if made is None or found:
-            raise _join(found)
+            problems = [cls._explain(each) for each in error.errors(include_url=False)]
+        problems += cls.find_faults(cast("dict[str, Any]", content), info.context)
+        if made is None or problems:
+            raise _join(problems)
         return made
 
     @classmethod
@@ -217,10 +217,10 @@ def read_section(file: Path, name: str, kind: TypeAdapter[Any], context: Any = N
 def read_as_said(document: Document, kind: TypeAdapter[Any], *, file: Path, section: str = "", context: Any = None) -> Any:
     """What a file says, or a section of it, as that type."""
     value: Any = document.value
-    place: Place = (section,) if section else ()
+    path: Place = (section,) if section else ()
     try:
         return kind.validate_python(value[section] if section else value, context=context)
     except ValidationError as error:
         found = [_read_error(each) for each in error.errors(include_url=False)]
-        problems: list[Problem] = [((*place, *at), what, remedy) for at, what, remedy in found]
+        problems: list[Problem] = [((*path, *at), what, remedy) for at, what, remedy in found]
     return raise_problems(document, problems, str(file), what="file")

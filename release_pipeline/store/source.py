@@ -10,9 +10,10 @@ import csv
 import hashlib
 import io
 import re
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeVar
 
@@ -43,7 +44,7 @@ LONGEST_NAME = 200
 _WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
 
-class SourceDoor(Protocol):
+class SourceReader(Protocol):
     """A readable source."""
 
     @property
@@ -79,7 +80,7 @@ class FileSource:
     format: str
     header: tuple[str, ...]
     delimiter: str = ","
-    said: str = ""
+    shown_as: str = ""  # in messages, where the path has a ${NAME}
     parts: tuple[Path, ...] = ()  # of a folder
 
     @property
@@ -90,24 +91,24 @@ class FileSource:
     @property
     def name(self) -> str:
         """The path; of one with ${NAME}, as it is declared."""
-        return self.said or str(self.path)
+        return self.shown_as or str(self.path)
 
     @property
     def stamp(self) -> str:
-        """See `SourceDoor`."""
+        """See `SourceReader`."""
         if not self.parts:
             return stamp_file(self.path, self.name)
-        stamps = [(path.name, stamp_file(path, self.said or str(path))) for path in self.parts]
+        stamps = [(path.name, stamp_file(path, self.shown_as or str(path))) for path in self.parts]
         return hashlib.sha256(repr(stamps).encode()).hexdigest()
 
     @property
     def written(self) -> float | None:
-        """See `SourceDoor`: of a folder, when a file was last written or moved into it."""
+        """See `SourceReader`: of a folder, when a file was last written or moved into it."""
         return max(changed_at(path) for path in (self.path, *self.parts))
 
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
-        """See `SourceDoor`."""
-        with _as_declared(self.path, self.said), source_errors(self.path):
+        """See `SourceReader`."""
+        with _as_declared(self.path, self.shown_as), source_errors(self.path):
             create_raw(self._scan(into), columns, release)
 
     def scan_parquet(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
@@ -137,33 +138,33 @@ class DuckdbSource:
     path: Path
     table: str
     header: tuple[str, ...]
-    said: str = ""
+    shown_as: str = ""  # in messages, where the path has a ${NAME}
 
     @property
     def name(self) -> str:
         """The path and the table."""
-        return f"{self.said or self.path} table {self.table}"
+        return f"{self.shown_as or self.path} table {self.table}"
 
     @property
     def stamp(self) -> str:
-        """See `SourceDoor`."""
+        """See `SourceReader`."""
         return stamp_file(self.path, self.name)
 
     @property
     def written(self) -> float | None:
-        """See `SourceDoor`: None, for other tables are written to the same file."""
+        """See `SourceReader`: None, for other tables are written to the same file."""
         return None
 
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
-        """See `SourceDoor`."""
-        with _as_declared(self.path, self.said), open_delivered(self.path, self.table) as connection:
+        """See `SourceReader`."""
+        with _as_declared(self.path, self.shown_as), open_delivered(self.path, self.table) as connection:
             reader = connection.sql(select_columns(Qualified(self.table), columns, release)).to_arrow_reader()
             create_raw(into.from_arrow(reader), columns, release)
 
     @contextmanager
     def open(self, *, memory: int | None) -> Generator[duckdb.DuckDBPyRelation]:
         """The table, to be read where it is."""
-        with _as_declared(self.path, self.said), open_delivered(self.path, self.table, memory=memory) as connection:
+        with _as_declared(self.path, self.shown_as), open_delivered(self.path, self.table, memory=memory) as connection:
             with source_errors(self.name):
                 create_macros(connection)
             yield connection.table(self.table)
@@ -176,7 +177,7 @@ def find_source(
     values: Mapping[str, str],
     expected: frozenset[str],
     spark: SparkAddress | None = None,
-) -> SourceDoor:
+) -> SourceReader:
     """The door to the source that a policy declares.
 
     Paths are taken from `folder`; `${NAME}` in path or address is replaced from `values` (the environment). Of a CSV's possible
@@ -187,29 +188,29 @@ def find_source(
     if declared.postgres is not None:
         return find_postgres(expand(declared.postgres, values), table=declared.table, query=declared.query)
     written = declared.path or ""
-    place = expand(written, values)
-    if "://" in place:
+    expanded = expand(written, values)
+    if "://" in expanded:
         raise SourceError("this is an address and no file.", where=written, remedy="Fetch the file, and name it by its path.")
-    path = folder / place
-    said = written if "${" in written else ""
-    with _as_declared(path, said):
+    path = folder / expanded
+    shown_as = written if "${" in written else ""
+    with _as_declared(path, shown_as):
         if declared.table is not None:
-            return replace(_find_duckdb(path, declared.table), said=said)
-        return replace(find_file(path, expected=expected), said=said)
+            return replace(_find_duckdb(path, declared.table), shown_as=shown_as)
+        return replace(find_file(path, expected=expected), shown_as=shown_as)
 
 
 @contextmanager
-def _as_declared(path: Path, said: str) -> Generator[None]:
+def _as_declared(path: Path, shown_as: str) -> Generator[None]:
     """Errors name a file as the policy does where ${NAME} stands in it: what the environment has may be a secret."""
     try:
         yield
     except ReleasePipelineError as error:
-        if said:
-            error.where = error.where.replace(str(path), said)
+        if shown_as:
+            error.where = error.where.replace(str(path), shown_as)
         raise
 
 
-def _find_spark_table(table: str, spark: SparkAddress | None) -> SourceDoor:
+def _find_spark_table(table: str, spark: SparkAddress | None) -> SourceReader:
     if spark is None:
         what = "no Spark server is named."
         raise SourceError(
@@ -227,9 +228,7 @@ def find_file(path: Path, *, expected: frozenset[str]) -> FileSource | SurveySou
     _check_file(path)
     ending = read_ending(path.name, where=str(path))
     if ending in SURVEYS:
-        place = str(path.absolute())
-        header = _read_survey_header(place, stamp_file(path, place), lambda: _open_survey(path, ending, str(path)).header)
-        return SurveySource(path, ending, header)
+        return SurveySource(path, ending, _read_survey_header(path, stamp_file(path, str(path)), ending))
     try:
         with path.open("rb") as file:
             if ending == ".parquet":
@@ -286,27 +285,15 @@ def read_ending(name: str, *, where: str) -> str:
     return ending
 
 
-_HEADERS: dict[tuple[str, str], tuple[str, ...]] = {}
-_MOST_HEADERS = 16
+@lru_cache(maxsize=16)  # a timetable looks at a source every half minute: it reads the header of each version once
+def _read_survey_header(path: Path, stamp: str, ending: str) -> tuple[str, ...]:
+    return _check_names(open_survey(path, ending, where=str(path)), str(path)).header
 
 
-def _read_survey_header(place: str, stamp: str, read: Callable[[], tuple[str, ...]]) -> tuple[str, ...]:
-    """A timetable looks at a source every half minute: once for each that lies there suffices."""
-    if (place, stamp) not in _HEADERS:
-        _HEADERS[place, stamp] = read()
-    while len(_HEADERS) > _MOST_HEADERS:
-        del _HEADERS[next(iter(_HEADERS))]
-    return _HEADERS[place, stamp]
+_Delivered = TypeVar("_Delivered", FileSource, SurveySource)
 
 
-def _open_survey(path: Path, ending: str, where: str) -> SurveySource:
-    return _check_names(open_survey(path, ending, where=where), where)
-
-
-_Door = TypeVar("_Door", FileSource, SurveySource)
-
-
-def _check_names(source: _Door, where: str) -> _Door:
+def _check_names(source: _Delivered, where: str) -> _Delivered:
     if not any(source.header):
         raise SourceError("there are no column names.", where=where, remedy="Deliver it with a header.")
     if any(len(name) > LONGEST_NAME or not name.isprintable() for name in source.header):
@@ -318,7 +305,7 @@ def _check_names(source: _Door, where: str) -> _Door:
 
 @contextmanager
 def open_raw(
-    source: SourceDoor, columns: Columns, *, release: ReleaseFilter | None = None, derive: Mapping[str, Derived] = _NONE
+    source: SourceReader, columns: Columns, *, release: ReleaseFilter | None = None, derive: Mapping[str, Derived] = _NONE
 ) -> Generator[RawTable]:
     """Some columns of a source, loaded in memory and never spilled to disk; for `mask`, which keeps nothing."""
     with open_memory() as connection:
@@ -327,7 +314,7 @@ def open_raw(
 
 def load_raw(
     connection: duckdb.DuckDBPyConnection,
-    source: SourceDoor,
+    source: SourceReader,
     columns: Columns,
     *,
     release: ReleaseFilter | None = None,
@@ -394,5 +381,5 @@ def _csv_header(start: bytes, path: Path, expected: frozenset[str]) -> FileSourc
         candidates.append((delimiter, tuple(name.strip() for name in first)))
     if not any(any(header) for _, header in candidates):
         raise SourceError("the first line has no column names.", where=str(path), remedy="Deliver it with a header.")
-    delimiter, header = max(candidates, key=lambda one: (len(expected.intersection(map(canonical_name, one[1]))), len(one[1])))
+    delimiter, header = max(candidates, key=lambda pair: (len(expected.intersection(map(canonical_name, pair[1]))), len(pair[1])))
     return _check_names(FileSource(path, "csv", header, delimiter), str(path))

@@ -27,9 +27,10 @@ import pyarrow.parquet as pq
 import release_pipeline
 from release_pipeline.errors import ReleasePipelineError, SourceError, StoreError
 from release_pipeline.mechanisms.noise.unclaimed import make_random
+from release_pipeline.rows.counted import CountPart
 from release_pipeline.store import spark_tasks as tasks
 from release_pipeline.store.database import open_memory, read_batches, source_errors, statement
-from release_pipeline.store.in_place import COUNTED, TIMES, CountPart, give_one
+from release_pipeline.store.in_place import COUNTED, TIMES, CellsOfColumn, give_one
 from release_pipeline.store.raw import Columns, OfServer, ReleaseFilter, create_raw, list_columns
 from release_pipeline.store.spark_tasks import Piece, Selection, Work
 
@@ -98,8 +99,7 @@ class SparkAddress:
 
 
 class _OnSpark:
-    """Records that tasks read. `schema`: of the source, by its names there. `together`: the columns whose cells are counted in
-    one pass when those of one are asked for; all that can be, where nothing is said."""
+    """Records that tasks read. `schema`: of the source, by its names there."""
 
     def __init__(
         self,
@@ -108,7 +108,6 @@ class _OnSpark:
         schema: pa.Schema,
         columns: Columns,
         release: ReleaseFilter | None,
-        together: Sequence[str] | None,
     ) -> None:
         self._spark, self._name, self._columns, self._release = spark, name, columns, release
         for there in list_columns(columns, release):
@@ -121,9 +120,6 @@ class _OnSpark:
         if release is not None and not COUNTED.fullmatch(release_kind):
             what = f"Spark's workers do not compare '{release[0]}': it has neither texts nor numbers of up to 64 bits."
             raise SourceError(what, where=name, remedy="Deliver it as text, or say engine: duckdb.")
-        countable = [here for here, kind in self.kinds.items() if COUNTED.fullmatch(kind)]
-        self._together = countable if together is None else list(together)
-        self._cells: dict[str, list[bytes]] = {}
         self._done: dict[int, int] = {}
 
     @abstractmethod
@@ -135,17 +131,19 @@ class _OnSpark:
         if sorted(done) != list(range(len(done))):
             raise StoreError("the Spark server did not have every task done once.", where=self._spark.where, remedy=_ASK)
 
-    def count_cells(self, column: str) -> Iterator[pa.RecordBatch]:
-        """See `RecordsInPlace`. Counts of columns that were counted together are kept, as bytes."""
-        if column not in self._cells:
-            names = self._together if column in self._together else [column]
-            blobs: dict[str, list[bytes]] = {name: [] for name in names}
-            for place, blob, _ in self._run(names, tasks.count_cells):
-                blobs[names[place]].append(blob)
-            self._cells |= blobs
+    def count_cells(self, columns: Sequence[str]) -> Iterator[CellsOfColumn]:
+        """See `RecordsInPlace`: all in one pass, whose counts are held as bytes."""
+        blobs: dict[str, list[bytes]] = {name: [] for name in columns}
+        for index, blob, _ in self._run(columns, tasks.count_cells):
+            blobs[columns[index]].append(blob)
+        for name in columns:
+            yield name, self._sum_cells(name, blobs.pop(name))
+
+    def _sum_cells(self, column: str, blobs: Sequence[bytes]) -> Iterator[pa.RecordBatch]:
+        """The cells of a column and their counts, from those of all tasks."""
         schema = pa.schema([("cells", self.schema.field(column).type), ("times", pa.int64())])
         with open_memory() as connection, source_errors(self._name):
-            connection.register("delivered", pa.RecordBatchReader.from_batches(schema, map(tasks.read_blob, self._cells[column])))
+            connection.register("delivered", pa.RecordBatchReader.from_batches(schema, map(tasks.read_blob, blobs)))
             summed = connection.sql(statement("in_place/sum_cells", column=column, times=TIMES))
             reader = summed.to_arrow_reader(tasks.BATCH)
             yield from give_one(read_batches(reader), reader.schema)
@@ -179,12 +177,12 @@ class _OnSpark:
         reads all its records."""
         columns_there = tuple((self._columns[name], name, self.schema.field(name).type) for name in columns)
         selection, done = Selection(columns_there, self._release), dict[int, int]()
-        for place, entries, counts in self._spark.run(lambda session: self._start(session, selection, work), self._name):
-            if place == tasks.FAILED:
+        for column, entries, counts in self._spark.run(lambda session: self._start(session, selection, work), self._name):
+            if column == tasks.FAILED:
                 what, remedy = _CODES[entries.decode()]
                 raise SourceError(what, where=self._name, remedy=remedy)
-            if place != tasks.DONE:
-                yield place, entries, counts
+            if column != tasks.DONE:
+                yield column, entries, counts
             elif int(entries) in done:
                 raise StoreError("the Spark server had a task done twice.", where=self._spark.where, remedy=_ASK)
             else:
@@ -206,7 +204,6 @@ class SparkFiles(_OnSpark):
         columns: Columns,
         release: ReleaseFilter | None,
         *,
-        together: Sequence[str] | None = None,
         count: int | None = None,
     ) -> None:
         try:
@@ -215,7 +212,7 @@ class SparkFiles(_OnSpark):
                 schema = pq.read_schema(files[0])
         except OSError as error:
             raise SourceError(f"a file cannot be read: {error.strerror}.", where=name, remedy="Deliver it again.") from None
-        super().__init__(spark, name, schema, columns, release, together)
+        super().__init__(spark, name, schema, columns, release)
         self._records = sum(sum(file.groups) for file in self._files)
         self._parts = self._cut(count or min(max(self._records // TASK, 1), _TASKS))
 
@@ -289,18 +286,10 @@ def _stamp(path: Path, name: str) -> tuple[int, int]:
 class SparkTable(_OnSpark):
     """A table or view of the catalogue, which Spark reads: what its view and its row filters show."""
 
-    def __init__(
-        self,
-        spark: SparkAddress,
-        table: str,
-        columns: Columns,
-        release: ReleaseFilter | None,
-        *,
-        together: Sequence[str] | None = None,
-    ) -> None:
+    def __init__(self, spark: SparkAddress, table: str, columns: Columns, release: ReleaseFilter | None) -> None:
         self._table_name = _quote_parts(table)
         name = f"Spark table {table}"
-        super().__init__(spark, name, spark.read_schema(table), columns, release, together)
+        super().__init__(spark, name, spark.read_schema(table), columns, release)
 
     def snapshot(self) -> str:
         """How many records there are, and a sum that is another, but for a chance of 2^-64, when a record is."""
@@ -314,11 +303,11 @@ class SparkTable(_OnSpark):
         wanted, share = min(count, total), count + 8 * count**0.5 + 16
         while True:
             limit = min(int(share / max(total, 1) * _MOST), _MOST)
-            found = list(self._run(columns, partial(tasks.draw_part, drawn, limit)))
-            numbers = np.concatenate([np.empty(0, np.uint64), *(np.frombuffer(own, np.uint64) for _, _, own in found)])
+            rows = list(self._run(columns, partial(tasks.draw_part, drawn, limit)))
+            numbers = np.concatenate([np.empty(0, np.uint64), *(np.frombuffer(own, np.uint64) for _, _, own in rows)])
             if len(numbers) >= wanted:
                 smallest = np.argsort(numbers, kind="stable")[:wanted]
-                return self._table(columns, [blob for _, blob, _ in found]).take(pa.array(smallest))
+                return self._table(columns, [blob for _, blob, _ in rows]).take(pa.array(smallest))
             if limit == _MOST:
                 raise SourceError(_CODES["changed"][0], where=self._name, remedy=_CODES["changed"][1])
             share *= 2
@@ -342,7 +331,7 @@ class SparkSource(OfServer):
         return f"Spark table {self.table}"
 
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
-        """See `SourceDoor`. Records come in whatever order Spark has them: they are sorted."""
+        """See `SourceReader`. Records come in whatever order Spark has them: they are sorted."""
         names = list_columns(columns, release)
         records = SparkTable(self.spark, self.table, dict(zip(names, names, strict=True)), None)
         with source_errors(self.name):

@@ -1,7 +1,7 @@
 """What Spark's workers do: they read their part of the records, and give counts of it or the cells that are asked for.
 
-A worker has NumPy and PyArrow alone: this module and `mechanisms.basis.counting` import no more, and go to it by value. No
-exception leaves a worker, since it could quote a cell and Spark would log it: a code goes to the driver in its place.
+A worker has only NumPy and PyArrow: this module imports no more, and goes to it by value. No exception leaves a worker, since it
+could quote a cell and Spark would log it: a code goes to the driver in its place.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from release_pipeline.mechanisms.basis.counting import sum_counts
-
 _compute: Any = import_module("pyarrow.compute")  # its functions are made at run time
 _ipc: Any = import_module("pyarrow.ipc")
 Batches: TypeAlias = Iterable[pa.RecordBatch]
@@ -29,7 +27,7 @@ Hashes: TypeAlias = npt.NDArray[np.uint64]
 RESULT = pa.schema([("place", pa.int32()), ("entries", pa.binary()), ("counts", pa.binary())])
 DONE, FAILED = -1, -2  # in `place`: `entries` has the task's number, or a code; `counts` how many records it read
 BATCH = 1 << 17  # records that are read together
-_TOGETHER = 1 << 20  # numbers that are sorted together
+_MERGED = 8  # counts of batches that are put together at once
 _BLOB = 1 << 19  # cells of a blob
 _SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"  # as DuckDB trims
 
@@ -114,7 +112,7 @@ def run_pieces(parts: Sequence[Sequence[Piece]], selection: Selection, work: Wor
     for batch in numbers:
         asked: list[int] = batch.column(0).to_pylist()
         for number in asked:
-            yield from _run(number, selection, work, (one for piece in parts[number] for one in piece.read(selection.there)))
+            yield from _run(number, selection, work, (batch for piece in parts[number] for batch in piece.read(selection.there)))
 
 
 def run_partition(selection: Selection, work: Work, batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -218,13 +216,13 @@ def count_nothing(number: int, batches: Batches) -> Iterator[pa.RecordBatch]:
 
 def hash_records(columns: Sequence[Any]) -> Hashes:
     """A number of each record, of all its cells in their order."""
-    made = np.zeros(len(columns[0]), dtype=np.uint64)
+    hashes = np.zeros(len(columns[0]), dtype=np.uint64)
     for cells in columns:
-        own = _mix(_as_bits(cells))
+        bits = _mix(_as_bits(cells))
         if cells.null_count:
-            own[cells.is_null().to_numpy(zero_copy_only=False)] = 1
-        made = _mix(made ^ own)
-    return made
+            bits[cells.is_null().to_numpy(zero_copy_only=False)] = 1
+        hashes = _mix(hashes ^ bits)
+    return hashes
 
 
 def _as_bits(cells: Any) -> Hashes:
@@ -234,15 +232,19 @@ def _as_bits(cells: Any) -> Hashes:
     if pa.types.is_string(cells.type):
         coded = cells.dictionary_encode()
         texts = (text.encode() for text in coded.dictionary.to_pylist())
-        known = [int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") for text in texts]
-        places = coded.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
-        return np.array([*known, 0], dtype=np.uint64)[places]
-    numbers = (cells.fill_null(0) if cells.null_count else cells).to_numpy(zero_copy_only=False)
-    if numbers.dtype.kind == "f":
-        numbers = numbers.astype(np.float64) + 0.0  # -0.0 is 0.0
-        numbers[np.isnan(numbers)] = np.nan
-        return numbers.view(np.uint64)
-    return numbers.astype(np.int64).view(np.uint64)
+        hashes = [int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") for text in texts]
+        indices = coded.indices.fill_null(len(hashes)).to_numpy(zero_copy_only=False)
+        return np.array([*hashes, 0], dtype=np.uint64)[indices]
+    numbers = _unify_numbers(cells).fill_null(0).to_numpy(zero_copy_only=False)
+    return numbers.astype(np.float64 if numbers.dtype.kind == "f" else np.int64).view(np.uint64)
+
+
+def _unify_numbers(cells: Any) -> Any:
+    """The same cells, where -0.0 is 0.0 and every NaN has the same bits."""
+    if not pa.types.is_floating(cells.type):
+        return cells
+    numbers = _compute.add(cells, pa.scalar(0.0, cells.type))
+    return _compute.if_else(_compute.is_nan(numbers), pa.scalar(np.nan, cells.type), numbers)
 
 
 def _mix(numbers: Hashes) -> Hashes:
@@ -255,94 +257,36 @@ def _mix(numbers: Hashes) -> Hashes:
 
 def count_cells(number: int, batches: Batches) -> Iterator[pa.RecordBatch]:
     """The different cells of every column, and how many records of a task have each: blobs of `cells` and `times`."""
-    counters: list[_TextCounter | _NumberCounter] = []
+    counters: list[_Counter] = []
     for batch in batches:
-        if not counters:
-            counters = [_TextCounter() if pa.types.is_string(kind) else _NumberCounter(kind) for kind in batch.schema.types]
+        counters = counters or [_Counter() for _ in batch.columns]
         for counter, cells in zip(counters, batch.columns, strict=True):
             counter.add(cells)
-    for place, counter in enumerate(counters):
-        found = counter.finish()
-        for first in range(0, len(found), _BLOB):
-            yield _row(place, write_blob(found.slice(first, _BLOB)))
+    for column, counter in enumerate(counters):
+        counted = counter.finish()
+        for first in range(0, len(counted), _BLOB):
+            yield _row(column, write_blob(counted.slice(first, _BLOB)))
 
 
 def _pair(cells: Any, times: Any) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([cells, times.cast(pa.int64())], names=["cells", "times"])
 
 
-class _TextCounter:
-    """Counts texts, by a table of the different ones."""
+class _Counter:
+    """The different cells of a column, and how many records have each, from batch after batch."""
 
     def __init__(self) -> None:
-        self.parts: list[pa.RecordBatch] = []
+        self._parts: list[pa.RecordBatch] = []
 
     def add(self, cells: Any) -> None:
-        """Some more."""
-        counted = _compute.value_counts(cells)
-        self.parts.append(_pair(counted.field("values"), counted.field("counts")))
-        if len(self.parts) > 8:
-            self.parts = [self.finish()]
+        """Count some more."""
+        counted = _compute.value_counts(_unify_numbers(cells))
+        self._parts.append(_pair(counted.field("values"), counted.field("counts")))
+        if len(self._parts) > _MERGED:
+            self._parts = [self.finish()]
 
     def finish(self) -> pa.RecordBatch:
-        """All."""
-        together = pa.Table.from_batches(self.parts).combine_chunks()
+        """The counts of all cells that were added."""
+        together = pa.Table.from_batches(self._parts).combine_chunks()
         summed = together.group_by("cells", use_threads=False).aggregate([("times", "sum")]).combine_chunks()
         return _pair(*(summed.column(name).combine_chunks() for name in ("cells", "times_sum")))
-
-
-class _NumberCounter:
-    """Counts numbers, by sorting many together."""
-
-    def __init__(self, kind: pa.DataType) -> None:
-        self.kind = kind
-        self.missing = self.not_a_number = self.waiting = 0
-        self.parts: list[npt.NDArray[Any]] = []
-        self.counted: list[tuple[npt.NDArray[Any], npt.NDArray[np.int64]]] = []
-
-    def add(self, cells: Any) -> None:
-        """Some more."""
-        self.missing += cells.null_count
-        numbers = (cells.drop_null() if cells.null_count else cells).to_numpy(zero_copy_only=False)
-        if numbers.dtype.kind == "f":
-            is_number = ~np.isnan(numbers)
-            self.not_a_number += len(numbers) - int(np.count_nonzero(is_number))
-            numbers = numbers[is_number] + numbers.dtype.type(0)  # -0.0 is 0.0
-        self.parts.append(numbers)
-        self.waiting += len(numbers)
-        if self.waiting >= _TOGETHER:
-            self._count()
-
-    def _count(self) -> None:
-        if not self.parts:
-            return
-        self.counted.append(_count_numbers(np.concatenate(self.parts)))
-        self.parts, self.waiting = [], 0
-        if len(self.counted) > 8:
-            self.counted = [self._join()]
-
-    def _join(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-        if len(self.counted) == 1:
-            return self.counted[0]
-        return sum_counts(*(np.concatenate(each) for each in zip(*self.counted, strict=True)))
-
-    def finish(self) -> pa.RecordBatch:
-        """All."""
-        self._count()
-        cells, times = self._join()
-        more = [(pa.scalar(np.nan, self.kind), self.not_a_number)] if self.not_a_number else []
-        more += [(pa.scalar(None, self.kind), self.missing)] if self.missing else []
-        behind = pa.array([cell.as_py() for cell, _ in more], self.kind)
-        together = pa.concat_arrays([pa.array(cells, self.kind), behind])
-        return _pair(together, pa.array(np.append(times, [count for _, count in more]).astype(np.int64)))
-
-
-def _count_numbers(numbers: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """The different numbers, ascending, and how many of each; by a place for each where that takes no more room than they do."""
-    if numbers.dtype.kind in "iu" and len(numbers):
-        low, high = int(numbers.min()), int(numbers.max())
-        if high - low < len(numbers):
-            counts = np.bincount(numbers.astype(np.int64) - low)
-            held = np.flatnonzero(counts)
-            return (held + low).astype(numbers.dtype), counts[held]
-    return np.unique(numbers, return_counts=True)

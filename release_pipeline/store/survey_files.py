@@ -63,25 +63,25 @@ class SurveySource:
     path: Path
     ending: str
     header: tuple[str, ...]
-    said: str = ""
+    shown_as: str = ""  # in messages, where the path has a ${NAME}
 
     @property
     def name(self) -> str:
         """The path; of one with ${NAME}, as it is declared."""
-        return self.said or str(self.path)
+        return self.shown_as or str(self.path)
 
     @property
     def stamp(self) -> str:
-        """See `SourceDoor`."""
+        """See `SourceReader`."""
         return stamp_file(self.path, self.name)
 
     @property
     def written(self) -> float | None:
-        """See `SourceDoor`."""
+        """See `SourceReader`."""
         return changed_at(self.path)
 
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
-        """See `SourceDoor`."""
+        """See `SourceReader`."""
         import pyarrow as pa  # a large library: only where it is used
 
         wanted = list_columns(columns, release)
@@ -118,7 +118,7 @@ def describe_survey(path: Path, ending: str, *, where: str) -> SurveyFile:
     """The columns of a file with their labels, and the file's own."""
     with _ask(path, ending, where, None) as answer:
         written = answer.read()
-    found = cast(dict[str, Any], json.loads(written or b'{"columns": []}'))  # empty: refused already, when the reader ended
+    content = cast(dict[str, Any], json.loads(written or b'{"columns": []}'))  # empty: refused already, when the reader ended
     columns = tuple(
         SurveyColumn(
             name=column["name"],
@@ -127,9 +127,9 @@ def describe_survey(path: Path, ending: str, *, where: str) -> SurveyFile:
             missing=tuple((low, high) for low, high in column["missing"]),
             is_text=column["is_text"],
         )
-        for column in found["columns"]
+        for column in content["columns"]
     )
-    return SurveyFile(str(found.get("label", "")), columns)
+    return SurveyFile(str(content.get("label", "")), columns)
 
 
 @contextmanager

@@ -134,9 +134,9 @@ def _write_records(read: Read, known: Any, columns: Sequence[str], answer: Binar
 def _read_chunks(read: Read, known: Any, columns: Sequence[str]) -> Iterator[Mapping[str, Sequence[Any]]]:
     """The records, some at a time, in order; refused where there are fewer than the file says."""
     rows = max(1, min(_ROWS, _CELLS // len(columns)))
-    told = known.number_rows if isinstance(known.number_rows, int) and known.number_rows >= 0 else None
+    declared = known.number_rows if isinstance(known.number_rows, int) and known.number_rows >= 0 else None
     done = 0
-    while told is None or done < told:
+    while declared is None or done < declared:
         chunk, _ = read(usecols=list(columns), row_offset=done, row_limit=rows, **_list_formats(known))
         count = len(chunk[columns[0]]) if chunk else 0
         if count:
@@ -144,7 +144,7 @@ def _read_chunks(read: Read, known: Any, columns: Sequence[str]) -> Iterator[Map
         done += count
         if count < rows:
             break
-    if told is not None and done != told:
+    if declared is not None and done != declared:
         raise _Refused(SHORT)
 
 
@@ -205,7 +205,7 @@ def _describe(known: Any, name: str) -> dict[str, Any]:
         "is_text": is_text,
         "label": str(known.column_names_to_labels.get(name) or ""),
         "labels": [[code(value), str(label)] for value, label in labels.items()],
-        "missing": [[code(one["lo"]), code(one["hi"])] for one in missing],
+        "missing": [[code(interval["lo"]), code(interval["hi"])] for interval in missing],
     }
 
 

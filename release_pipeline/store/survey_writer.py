@@ -61,14 +61,16 @@ def write_survey(path: Path, table: pa.Table, columns: Sequence[FileColumn], for
     coded = [column for column in columns if column.reasons]
     options: dict[str, Any] = {
         "column_labels": {column.name: column.label for column in columns},
-        "variable_value_labels": {name: known for name, known in labels.items() if known},
+        "variable_value_labels": {name: of_column for name, of_column in labels.items() if of_column},
     }
-    options["variable_format"] = {one.name: _MOMENTS[form][one.kind] for one in columns if one.kind in _MOMENTS[form]}
+    options["variable_format"] = {column.name: _MOMENTS[form][column.kind] for column in columns if column.kind in _MOMENTS[form]}
     if form == "dta":
-        options |= {"version": _STATA, "missing_user_values": {one.name: sorted(one.reasons.values()) for one in coded}}
+        options |= {"version": _STATA, "missing_user_values": {column.name: sorted(column.reasons.values()) for column in coded}}
     else:
-        options |= {"row_compress": True, "missing_ranges": {one.name: _missing_ranges(one) for one in coded}}
-        options["variable_format"] |= {one.name: _spss_format(one) for one in columns if one.kind in ("number", "whole number")}
+        options |= {"row_compress": True, "missing_ranges": {column.name: _missing_ranges(column) for column in coded}}
+        options["variable_format"] |= {
+            column.name: _spss_format(column) for column in columns if column.kind in ("number", "whole number")
+        }
     try:
         (writer.write_dta if form == "dta" else writer.write_sav)(frame, str(path), **options)
     except Exception:  # what the library says may quote cells
@@ -93,7 +95,7 @@ def try_survey(columns: Sequence[FileColumn], form: SurveyFormat) -> None:
 
 
 def read_survey(path: Path, columns: Sequence[FileColumn], form: SurveyFormat) -> pa.Table:
-    """What `write_survey` has written, as the table that it was: numbers without a value, and why in a column beside them.
+    """What `write_survey` has written, as the table that it was: numbers without a value, and why in a column next to them.
     Refused where the file says other things of its columns than were written."""
     reader = need_survey_formats()
     read = reader.read_dta if form == "dta" else reader.read_sav
@@ -103,11 +105,11 @@ def read_survey(path: Path, columns: Sequence[FileColumn], form: SurveyFormat) -
         raise _changed(path, "it cannot be read") from None
     if list(cells) != [column.name for column in columns]:
         raise _changed(path, "it has other columns")
-    found: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
     for column in columns:
         _check_described(path, column, known, form)
-        found |= _read_column(cells[column.name], column, form)
-    return pa.table(found)
+        arrays |= _read_column(cells[column.name], column, form)
+    return pa.table(arrays)
 
 
 def _changed(path: Path, why: str) -> SourceError:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
-from typing import Any, Protocol
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -16,43 +15,27 @@ import pyarrow as pa
 from release_pipeline.errors import StoreError
 from release_pipeline.mechanisms.basis.grid import IntArray
 from release_pipeline.policy.file.derivations import Derived
+from release_pipeline.rows.columns import AnyTable, ColumnTable
+from release_pipeline.rows.counted import CountPart
 from release_pipeline.store.database import open_database, read_batches, remove_spilled, source_errors, statement, transaction
 from release_pipeline.store.environment import DATABASE
-from release_pipeline.store.exposed import BesideRooms, Sums, add_identities, read_note, sum_charged, sum_exposed_in, write_note
+from release_pipeline.store.exposed import PeopleTables, Sums, add_identities, read_note, sum_charged, sum_exposed_in, write_note
 from release_pipeline.store.files import make_vault
-from release_pipeline.store.in_place import TIMES, CountPart, RecordsInPlace, RelationInPlace, give_one, hash_columns
+from release_pipeline.store.in_place import TIMES, RecordsInPlace, RelationInPlace, give_one, hash_columns
 from release_pipeline.store.in_place_sql import open_in_place as open_in_postgres
 from release_pipeline.store.people import PersonKeys, as_arrow, hash_persons, insert_people, list_pads, sort_people
 from release_pipeline.store.raw import Columns, RawTable, ReleaseFilter, create_macros
 from release_pipeline.store.remote import PostgresSource
-from release_pipeline.store.source import DuckdbSource, FileSource, SourceDoor, load_raw
+from release_pipeline.store.source import DuckdbSource, FileSource, SourceReader, load_raw
 from release_pipeline.store.spark import SparkAddress, SparkFiles, SparkSource, SparkTable
 
 _BATCH = 1 << 17  # records that are counted together
 
 
-@dataclass(frozen=True, slots=True)
-class Engine:
-    """What counts records in their source: as site.yaml names it, and the server whose workers read files, if it is Spark.
-    `counted`: the columns whose cells are counted."""
-
-    name: str
-    workers: SparkAddress | None
-    counted: tuple[str, ...]
-
-
-class InParts(Protocol):
-    """A table that comes part by part."""
-
-    def iterate(self) -> Iterator[pa.Table]:
-        """Its rows, some at a time; one part at least."""
-        ...
-
-
-class ReleaseWorkspace(BesideRooms):
+class ReleaseWorkspace(PeopleTables):
     """The tables and notes of one release. A stage writes its tables and its note in one transaction.
 
-    The transaction has the file for itself, so that a column is hashed once, until its table is written anew.
+    The transaction has the file for itself, so that a column is hashed once, until its table is written again.
     """
 
     def __init__(
@@ -66,7 +49,7 @@ class ReleaseWorkspace(BesideRooms):
         self._opened = opened or ExitStack()  # what is open as long as this is
 
     def ingest(
-        self, source: SourceDoor, columns: Columns, *, release: ReleaseFilter | None, derive: Mapping[str, Derived]
+        self, source: SourceReader, columns: Columns, *, release: ReleaseFilter | None, derive: Mapping[str, Derived]
     ) -> RawTable:
         """Replace the table `raw` by what the source delivers, and what is derived of it."""
         self._drop("raw")
@@ -79,13 +62,19 @@ class ReleaseWorkspace(BesideRooms):
         return RawTable(self._connection, source_name, memory=self._memory)
 
     def open_in_place(
-        self, source: SourceDoor, columns: Columns, release: ReleaseFilter | None, engine: Engine
+        self,
+        source: SourceReader,
+        columns: Columns,
+        release: ReleaseFilter | None,
+        *,
+        engine: str,
+        workers: SparkAddress | None,
     ) -> RecordsInPlace | None:
         """The records in their source, where an engine counts them there: in Parquet files, in tables of DuckDB, Postgres or
-        Spark."""
+        Spark. `engine`: as site.yaml names it; `workers`: the server whose workers read files, if it is Spark."""
         if isinstance(source, FileSource) and source.format == "parquet":
-            if engine.workers is not None:
-                return SparkFiles(engine.workers, source.name, source.files, columns, release, together=engine.counted)
+            if workers is not None:
+                return SparkFiles(workers, source.name, source.files, columns, release)
             reader = self._opened.enter_context(closing(self._connection.cursor()))  # they are read while tables are written
             with source_errors(source.name):
                 create_macros(reader)
@@ -93,21 +82,25 @@ class ReleaseWorkspace(BesideRooms):
         if isinstance(source, DuckdbSource):
             delivered = self._opened.enter_context(source.open(memory=self._memory))
             return RelationInPlace(source.name, delivered, columns, release)
-        if isinstance(source, PostgresSource) and engine.name == "sql":
+        if isinstance(source, PostgresSource) and engine == "sql":
             return self._opened.enter_context(open_in_postgres(source, columns, release))
-        if isinstance(source, SparkSource) and engine.name != "duckdb":
-            return SparkTable(source.spark, source.table, columns, release, together=engine.counted)
+        if isinstance(source, SparkSource) and engine != "duckdb":
+            return SparkTable(source.spark, source.table, columns, release)
         return None
 
     def cells(self, source_name: str, table: str) -> RawTable:
         """A table of different cells of a column, read as `raw` is."""
         return RawTable(self._connection, source_name, table=table, times=TIMES, memory=self._memory)
 
-    def write(self, name: str, table: pa.Table | InParts) -> None:
-        """Replace the table `name`, part by part where it comes so."""
+    def write(self, name: str, table: AnyTable | Iterable[pa.RecordBatch]) -> None:
+        """Replace the table `name`, part by part where it comes so: one part at least."""
         self._drop(name)
         types: list[Any] | None = None
-        for part in [table] if isinstance(table, pa.Table) else table.iterate():
+        if isinstance(table, ColumnTable):
+            parts = table.iterate()
+        else:
+            parts = [table] if isinstance(table, pa.Table) else (pa.Table.from_batches([batch]) for batch in table)
+        for part in parts:
             relation = self._connection.from_arrow(part)
             if types is None:
                 relation.create(name)
@@ -127,11 +120,11 @@ class ReleaseWorkspace(BesideRooms):
         slice."""
         count, text = self.count_rows(name), statement("stages/read_slice", table=name, columns=self._check(name, columns))
         for first in range(0, max(count, 1), rows):
-            found = self._connection.sql(text, params={"first": first, "beyond": first + rows}).to_arrow_table()
-            if found.num_rows != min(rows, count - first):
+            rows_read = self._connection.sql(text, params={"first": first, "beyond": first + rows}).to_arrow_table()
+            if rows_read.num_rows != min(rows, count - first):
                 raise StoreError(f"the table '{name}' cannot be read in slices: it was written only now.")
-            yield found
-            del found  # while the next one is made
+            yield rows_read
+            del rows_read  # while the next one is made
 
     def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
         """What a function makes of the records, which it is given some at a time, in any order: exact counts."""
@@ -163,7 +156,7 @@ class ReleaseWorkspace(BesideRooms):
         return self._connection.sql(text, params={"policy": policy}).to_arrow_table().column(0).to_numpy()
 
     def keep_blocks(self, policy: str, table: str, column: str) -> None:
-        """Keep beside the rooms in which block each record's person is, by a column of a table of this room, and who of earlier
+        """Keep outside the schemas in which block each record's person is, by a column of a table of this one, and who of earlier
         releases of the policy is not here: these stay with the others of their block."""
         self._check("owners", ["person"])
         self._check(table, [column])
@@ -189,7 +182,7 @@ class ReleaseWorkspace(BesideRooms):
         return relation.select(*expressions).to_arrow_table()
 
     def hash_table(self, name: str, columns: Sequence[str] | None = None) -> dict[str, str]:
-        """The digest of each column of the table `name`, or of some, made once until the table is written anew."""
+        """The digest of each column of the table `name`, or of some, made once until the table is written again."""
         wanted, known = sorted(self.columns(name) if columns is None else columns), self._hashes.setdefault(name, {})
         new = [duckdb.ColumnExpression(column) for column in self._check(name, wanted) if column not in known]
         if new:
@@ -204,7 +197,7 @@ class ReleaseWorkspace(BesideRooms):
     def columns(self, name: str) -> tuple[str, ...]:
         """The columns that the table `name` has."""
         if name not in self._find_stored():
-            raise StoreError(f"there is no table '{name}' in this release's room.", remedy="Run the release from its start.")
+            raise StoreError(f"the vault has no table '{name}' of this release.", remedy="Run the release from its start.")
         return self._find_stored()[name]
 
     def _check(self, name: str, columns: Sequence[str]) -> Sequence[str]:
@@ -242,7 +235,7 @@ class ReleaseWorkspace(BesideRooms):
             self._connection.execute(statement("stages/delete_note"), {"stage": stage})
 
     def expose(self, release: str, *, people: bool, key: bytes, kept: Sums | None) -> Sums:
-        """Keep that this release is charged, and who is in it (its table `people`), beside the rooms: that outlives them. Gives
+        """Keep that this release is charged, and who is in it (its table `people`), outside the schemas, which it outlives. Gives
         the sums after it, from those that were `kept`; without any, of everything that is there."""
         known = Sums.of(self._connection, key) if kept is None else kept
         exposed = known.exposed - sum_exposed_in(self._connection, release, key)
@@ -271,20 +264,20 @@ class ReleaseWorkspace(BesideRooms):
         self._hashes.pop(name, None)
 
 
-ROOMS = RLock()
+VAULT_LOCK = RLock()
 
 
 @contextmanager
 def open_workspace(vault: Path, population: str, release: str, *, memory: int | None = None) -> Generator[ReleaseWorkspace]:
-    """The room of `release` (policy/partition/rN) in the vault of its population, in one transaction: all or nothing.
+    """The schema of `release` (policy/partition/rN) in the vault of its population, in one transaction: all or nothing.
 
-    DuckDB takes its share of `memory`, if that is given, and then goes on beside its file. One room at a time: between processes
-    DuckDB's lock sees to it, between the threads of one a lock of ours.
+    DuckDB takes its share of `memory`, if that is given, and then goes on next to its file. One schema is open at
+    a time: between processes by DuckDB's lock, between the threads of one by a lock of ours.
     """
     make_vault(vault)
     limit = None if memory is None else int(memory * DATABASE)
     file = vault / f"{population}.duckdb"
-    with ROOMS, open_database(file, memory=limit) as connection:
+    with VAULT_LOCK, open_database(file, memory=limit) as connection:
         remove_spilled(file)
         connection.execute(statement("schema/create_release_schema", workspace=release))
         connection.execute(statement("schema/use_release_schema", workspace=release))

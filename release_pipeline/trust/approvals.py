@@ -26,8 +26,8 @@ from release_pipeline.ledger.states import (
     RETURNED,
     ReleaseStatus,
     check_move,
-    find_void,
     move,
+    read_state,
     read_statuses,
     status_of,
 )

@@ -148,7 +148,7 @@ def list_visible_remarks(registry: Registry, trust: Trust, subject: str, *, read
 
 def is_visible(role: str, about: str, status: ReleaseStatus) -> bool:
     """Whether everybody may see what somebody in this role remarked on the candidate with that hash."""
-    return role != "reviewer" or about in status.told or (about != status.candidate_hash and not status.is_blind)
+    return role != "reviewer" or about in status.disclosed or (about != status.candidate_hash and not status.is_blind)
 
 
 # Votes on a candidate are blind: until as many people have voted as must approve, or one rejected,

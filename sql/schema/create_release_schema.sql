@@ -1,2 +1,2 @@
--- The room of one release in its population's vault.
+-- The schema of one release in its population's vault.
 CREATE SCHEMA IF NOT EXISTS {{workspace}};

@@ -27,6 +27,7 @@ from release_pipeline.pipeline.context import record_failed_run
 from release_pipeline.pipeline.opening import open_release
 from release_pipeline.pipeline.release import run_release
 from release_pipeline.policy.documents import to_json
+from release_pipeline.store.registry import ReleaseId
 from tests.integration.people import copy_site
 from tests.integration.sites import GX_WARNINGS, ROOT, TinySite, make_rows, make_site, spoil
 from tests.leaks import find_canaries, read_blobs
@@ -80,7 +81,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.raises(ReleasePipelineError):
         run_release(tiny.flow("2"))
     open_release(tiny.site, "people", "3").check_may_begin()
-    record_failed_run(tiny.site, open_release(tiny.site, "people", "3").id, "people__ingested: it failed.", run="abc")
+    record_failed_run(tiny.site, ReleaseId("people", "3"), "people__ingested: it failed.", run="abc")
     return tiny.home
 
 
@@ -108,7 +109,7 @@ def test_each_thing_is_told_once_and_in_order(tiny: TinySite, sent: Sent) -> Non
     assert sent[2][1].words == "people__ingested: it failed."
     sender.send_alerts(tiny.site)
     assert len(sent) == 3
-    record_failed_run(tiny.site, open_release(tiny.site, "people", "3").id, "people__ingested: it failed.", run="def")
+    record_failed_run(tiny.site, ReleaseId("people", "3"), "people__ingested: it failed.", run="def")
     sender.send_alerts(tiny.site)
     assert [alert.kind for _, alert in sent[3:]] == ["failed"]
     assert len(set(ids(sent))) == 4
@@ -232,7 +233,7 @@ def test_the_command_is_for_cron(tiny: TinySite, sent: Sent, capsys: pytest.Capt
     assert main(["alert", "--dry-run", *home]) == 0
     assert capsys.readouterr().out == "nothing is to be told\n"
     say(tiny, "alerts:\n  - {on: [failed], webhook: 'http://down.example'}\n")
-    record_failed_run(tiny.site, open_release(tiny.site, "people", "3").id, "people__ingested: it failed.", run="ghi")
+    record_failed_run(tiny.site, ReleaseId("people", "3"), "people__ingested: it failed.", run="ghi")
     assert main(["alert", *home]) == 1
     printed = capsys.readouterr()
     assert printed.out == "webhook http://down.example: 0 sent, 1 left: it answered 503.\n"

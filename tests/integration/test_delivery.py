@@ -151,7 +151,7 @@ of_a_bucket = pytest.mark.parametrize("delivering", ["bucket"], indirect=True)
 def test_a_target_gets_the_package_once_and_just_as_it_is(delivering: Delivering, tmp_path: Path) -> None:
     """Byte for byte, so that whoever fetches it can verify it; where it is stands in the registry. Once is enough."""
     [task] = list_outstanding(delivering.site)
-    assert task.words.startswith(f"{NAME}: not delivered to open (")
+    assert task.description.startswith(f"{NAME}: not delivered to open (")
     [told] = delivering.finish()
     delivering.check_whole()
     fetched = tmp_path / "fetched"
@@ -231,7 +231,7 @@ def test_a_retraction_takes_the_data_away(delivering: Delivering, keys: Keys) ->
     deliver(delivering.site, RELEASE)
     retract(delivering.site, RELEASE, key=keys["olga"], why="wrong")
     [task] = list_outstanding(delivering.site)
-    assert task.words.endswith("is not told yet that it was retracted")
+    assert task.description.endswith("is not told yet that it was retracted")
     delivering.finish()
     assert delivering.kinds() == [DELIVERING, DELIVERED, RECALLED]
     event = delivering.last()

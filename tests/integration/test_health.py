@@ -20,8 +20,8 @@ from release_pipeline.operate import health
 from release_pipeline.operate.alerts.look import look
 from release_pipeline.operate.health import LEAST_FREE, LONGEST_SILENCE, HealthDocument, check_health
 from release_pipeline.pipeline.context import record_failed_run
-from release_pipeline.pipeline.opening import open_release
 from release_pipeline.pipeline.release import run_release
+from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.site import Site
 from tests.integration.people import copy_site
 from tests.integration.sites import GX_WARNINGS, TinySite, make_rows, make_site, spoil
@@ -40,7 +40,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     spoil(tiny, "out of domain", make_rows(releases=("2",)))
     with pytest.raises(ReleasePipelineError):
         run_release(tiny.flow("2"))
-    record_failed_run(tiny.site, open_release(tiny.site, "people", "2").id, "it failed.", run="abc")
+    record_failed_run(tiny.site, ReleaseId("people", "2"), "it failed.", run="abc")
     return tiny.home
 
 
@@ -98,7 +98,7 @@ def test_an_older_pair_of_vault_and_registry_is_found_by_what_the_last_look_saw(
     """Both put back together fit each other; the look knew more."""
     older = copy_site(tiny.home, tmp_path / "older")
     (tiny.home / "site.yaml").write_text(RULES)
-    record_failed_run(tiny.site, open_release(tiny.site, "people", "2").id, "it failed.", run="def")
+    record_failed_run(tiny.site, ReleaseId("people", "2"), "it failed.", run="def")
     look(tiny.site)
     assert unwell(check(tiny.site)) == {}
     for name in ("vault", "registry.duckdb"):

@@ -15,7 +15,7 @@ from release_pipeline.pipeline.release import run_release
 from release_pipeline.pipeline.vaults import find_people_faults
 from release_pipeline.publish.verification import verify
 from release_pipeline.store.ledger import VaultDamaged
-from release_pipeline.store.rooms import open_rooms, prune_workspaces
+from release_pipeline.store.vault_files import open_vault, prune_workspaces
 from tests.integration.people import copy_site
 from tests.integration.publishing import failures_of
 from tests.integration.sites import TinySite
@@ -108,7 +108,7 @@ def test_the_seal_follows_every_release_and_outlives_its_room(tiny: TinySite) ->
     revise_release(tiny.site, "people", "2", why="and again")
     file = tiny.site.vault / "folk.duckdb"
     assert len(prune_workspaces(file, lambda rooms: rooms)) == 3
-    with open_rooms(tiny.site.vault, "folk", wait=0) as rooms:
+    with open_vault(tiny.site.vault, "folk", wait=0) as rooms:
         assert list(find_people_faults(tiny.site, "folk", rooms, tiny.events(), deep=True)) == []
     with duckdb.connect(str(file)) as vault:
         vault.execute('UPDATE people_notes SET note = replace(note, \'"charged":"\', \'"charged":"1\')')

@@ -22,7 +22,6 @@ from release_pipeline.pipeline.opening import open_release
 from release_pipeline.pipeline.release import STAGES, run_release
 from release_pipeline.store.files import Probe
 from release_pipeline.store.in_place import RelationInPlace
-from release_pipeline.store.vault import Engine
 from tests.integration.sites import TinySite
 from tests.integration.test_whole_table import COLUMNS, PARTS, SECRET, make_people, site_of
 from tests.leaks import find_canaries
@@ -76,7 +75,7 @@ def test_counts_and_rows_are_those_of_a_copy(
     """For one secret; and no table has a record, nor a person's name."""
     lying = go(make(tmp_path / "lying", source=source))
     with monkeypatch.context() as patched:
-        patched.setattr(in_place, "find_place", lambda *_: None)
+        patched.setattr(in_place, "find_in_place", lambda *_: None)
         copied = go(make(tmp_path / "copied", source=source))
     assert "records" in copied
     assert not {"records", "raw"} & set(lying)
@@ -140,7 +139,7 @@ def test_what_is_refused_of_a_copy_is_refused_in_place(
         tiny = make(tmp_path / f"site{copies}")
         deliver(tiny, **spoilt)
         if copies:
-            monkeypatch.setattr(in_place, "find_place", lambda *_: None)
+            monkeypatch.setattr(in_place, "find_in_place", lambda *_: None)
         with pytest.raises(DataRefused) as caught:
             run_release(tiny.flow())
         said.append(caught.value.findings)
@@ -181,7 +180,8 @@ def test_a_cursor_of_a_reader_does_not_keep_the_vault(tmp_path: Path) -> None:
 
 def _fail_while_reading(flow: StageContext) -> None:
     with flow.open_workspace() as workspace:
-        place = workspace.open_in_place(flow.open_source(), {"income": "income"}, None, Engine("auto", None, ("income",)))
+        columns = {"income": "income"}
+        place = workspace.open_in_place(flow.open_source(), columns, None, engine="auto", workers=None)
         assert place is not None
         next(iter(place.read_column("income")))
         raise RuntimeError("a test")
@@ -215,7 +215,7 @@ def test_cells_of_an_earlier_policy_are_gone(tmp_path: Path, monkeypatch: pytest
     assert {name for name in go(tiny, 2) if name.startswith("cells_")} == {f"cells_{number}" for number in (3, 4, 5, 6)}
     tiny.write_policy(**{**PARTS, "source": PARQUET, "columns": COLUMNS.replace(drop, "") + "\n" + drop.rstrip()})
     assert {name for name in go(tiny, 2) if name.startswith("cells_")} == {f"cells_{number}" for number in (2, 3, 4, 5)}
-    monkeypatch.setattr(in_place, "find_place", lambda *_: None)
+    monkeypatch.setattr(in_place, "find_in_place", lambda *_: None)
     assert not [name for name in go(tiny, 1) if name.startswith("cells_")]
 
 

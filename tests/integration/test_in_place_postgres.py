@@ -32,6 +32,7 @@ from release_pipeline.store.in_place_sql import PostgresInPlace, open_in_place
 from release_pipeline.store.raw import ReleaseFilter, create_macros
 from release_pipeline.store.remote import find_postgres
 from release_pipeline.store.site import Site
+from tests.counting import count_cells_of
 from tests.integration.sites import TinySite
 from tests.integration.test_in_place import go, make, read_people, same_noise  # noqa: F401  the last is a fixture
 from tests.integration.test_sources import server  # noqa: F401  a fixture
@@ -121,7 +122,7 @@ class Records:
 
     def read(self, name: str, engine: RecordsInPlace) -> DeliveredCells:
         """The cells of a column."""
-        found = pa.Table.from_batches(list(engine.count_cells(name)))
+        found = pa.Table.from_batches(list(count_cells_of(engine, name)))
         cells = found.column(name).combine_chunks()
         entries = [self.entry(name, cell) for cell in cells.to_pylist()]
         return DeliveredCells(cells, np.array(entries, dtype=np.int64), found.column(TIMES).to_numpy())
@@ -187,13 +188,15 @@ def test_what_the_server_counts_is_what_a_file_gives_and_what_the_records_are(
         there = RelationInPlace("records", _with_macros(connection, file), records.columns, records.release)
         assert here.kinds == there.kinds
         for name in records.names:
-            cells = [_list(engine.count_cells(name)) for engine in (here, there)]
+            cells = [_list(count_cells_of(engine, name)) for engine in (here, there)]
             assert cells[0] == cells[1]
             assert dict(cells[0]) == Counter(_one_form(row[name]) for row in records.rows)
             columns = [sorted(_list(engine.read_column(name))) for engine in (here, there)]
             assert columns[0] == columns[1] == sorted((_one_form(row[name]),) for row in records.rows)
             schemas = (
-                [pa.Table.from_batches(list(engine.count_cells(name))).schema for engine in (here, there)] if records.rows else []
+                [pa.Table.from_batches(list(count_cells_of(engine, name))).schema for engine in (here, there)]
+                if records.rows
+                else []
             )
             assert not schemas or schemas[0] == schemas[1]
         counted = [_count(records, engine) for engine in (here, there)]
@@ -233,7 +236,7 @@ def test_no_records_are_counted_too(server: str, query: bool) -> None:  # noqa: 
     send(server, pa.table({"a": [1.5], "b": ["x"], "release": [3]}))
     with open_records(server, query, ["a", "b"], ("release", "4")) as records:
         assert records.snapshot() == "0 0"
-        [cells] = records.count_cells("a")
+        [cells] = count_cells_of(records, "a")
         assert cells.schema == pa.schema([("a", pa.float64()), (TIMES, pa.int64())])
         assert [len(part) for part in records.read_column("b")] == [0]
         assert records.sample(["b"], 5, KEY).to_pydict() == {"b": []}
@@ -307,7 +310,7 @@ def test_texts_are_alike_where_their_bytes_are(server: str) -> None:  # noqa: F8
         "INSERT INTO records SELECT unnest(ARRAY['a', 'B', 'A', 'ä', 'b', 'a'])",
     )
     with open_records(server) as records:
-        [cells] = records.count_cells("a")
+        [cells] = count_cells_of(records, "a")
         assert cells.to_pydict() == {"a": ["A", "B", "a", "b", "ä"], TIMES: [1, 1, 2, 1, 1]}
         groups = GroupsOfEntries.of(np.arange(3), np.array([2, 1, 0]), 3)
         function = CountTables([TextCells(("a", "ä"), np.array([0, 1]))], plan_tables([groups], [3], [(0,)], []))
@@ -352,7 +355,7 @@ def test_all_that_is_read_meanwhile_is_of_one_state(server: str) -> None:  # noq
     """What somebody else changes is not seen until the records are opened again; readings may go on side by side."""
     send(server, pa.table({"a": list(range(300_000)), "b": ["x"] * 300_000}))
     with open_records(server, columns=["a", "b"]) as records:
-        before, cells = records.snapshot(), iter(records.count_cells("a"))
+        before, cells = records.snapshot(), iter(count_cells_of(records, "a"))
         first = next(cells)
         change(server, "UPDATE records SET a = -1, b = 'y'", "INSERT INTO records VALUES (5, 'z')")
         assert set(pa.Table.from_batches(list(records.read_column("b"))).column("b").to_pylist()) == {"x"}
@@ -431,7 +434,7 @@ def test_no_cell_is_in_an_error_nor_in_the_log_of_the_server(server: str) -> Non
     function = CountTables(encoders, plan_tables(groups, [3] * 3, [(0, 1, 2)], []))
     readings: list[Callable[[PostgresInPlace], Any]] = [
         lambda records: records.reduce(["a", "b", "c"], function),
-        lambda records: list(records.count_cells("b")),
+        lambda records: list(count_cells_of(records, "b")),
         lambda records: records.sample(["a", "b"], 10, KEY),
         lambda records: records.snapshot(),
         lambda records: list(records.read_column("a")),
@@ -504,6 +507,6 @@ def test_a_server_that_logs_parameters_gets_no_cell(server: str) -> None:  # noq
             pass
         change(server, "ALTER ROLE postgres SET log_parameter_max_length = 0")
         with open_records(server) as records:
-            assert sum(map(len, records.count_cells("a"))) == 1
+            assert sum(map(len, count_cells_of(records, "a"))) == 1
     finally:
         change(server, "ALTER ROLE postgres RESET ALL")

@@ -179,7 +179,7 @@ def test_check_has_the_plan_of_every_shipped_policy(policy: Path, tmp_path: Path
     assert tell(capsys, "check", policy, "--no-source", "--home", tmp_path) == {
         **content,
         "ledger": None,
-        "series": None,
+        "held": None,
         "same_people": [],
     }
 

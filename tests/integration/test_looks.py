@@ -32,7 +32,7 @@ UNCOVERED = PUBLIC("looks.uncovered")
 
 def look(tiny: TinySite, compared: tuple[str, ...], by: str = "ana") -> Look:
     """Somebody looks at the source."""
-    return note_look(tiny.site, tiny.site.policy("people"), by=by, on="mask", digest="", compared=compared)
+    return note_look(tiny.site, tiny.site.policy("people"), by=by, digest="", compared=compared)
 
 
 @pytest.fixture(scope="module")

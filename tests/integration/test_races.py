@@ -19,20 +19,19 @@ import duckdb
 import pytest
 
 from release_pipeline.errors import NotPassed, ReleasePipelineError, StoreError
-from release_pipeline.ledger.policies import read_caps
-from release_pipeline.pipeline.cap import open_account
+from release_pipeline.ledger.policies import open_population, read_caps
 from release_pipeline.pipeline.opening import open_release
 from release_pipeline.pipeline.release import run_release
 from release_pipeline.pipeline.reservation import Reservation, reserve
 from release_pipeline.policy.plans.loss import release_loss
-from release_pipeline.store import rooms
+from release_pipeline.store import vault_files
 from release_pipeline.store.database import open_database
 from release_pipeline.store.files import PLAIN, locked, sync
 from release_pipeline.store.ledger import Charge, add_charge, list_charges
 from release_pipeline.store.registry import ReleaseId
-from release_pipeline.store.rooms import prune_workspaces
 from release_pipeline.store.site import Site
 from release_pipeline.store.vault import open_workspace
+from release_pipeline.store.vault_files import prune_workspaces
 from tests.integration.processes import COMMAND, LONGEST, PROCESSES, TOGETHER, Program, child, hear, start_program
 from tests.integration.sites import ROOT, TinySite, make_site
 
@@ -196,7 +195,7 @@ def test_registry_alone_lets_one_of_eight_threads_charge(half_spent: TinySite, t
 
         def charge(place: int, tiny: TinySite = tiny, policy: Any = policy) -> str:
             with tiny.site.open_registry() as registry:
-                account = open_account(read_caps(tiny.site), policy, list_charges(registry))
+                account = open_population(read_caps(tiny.site), policy.population, list_charges(registry))
                 wanted = charge_of(tiny, str(place + 1))
                 time.sleep(0.01)  # what another would use to look at the same sum
                 if not account.admits(wanted.loss):
@@ -321,7 +320,7 @@ def test_vault_is_not_replaced_while_another_opens_it(tmp_path: Path, monkeypatc
             assert opening.wait(TOGETHER)
 
     another = threading.Thread(target=open_slowly)
-    monkeypatch.setattr(rooms, "sync", sync_and_wait)
+    monkeypatch.setattr(vault_files, "sync", sync_and_wait)
     assert prune_workspaces(file, lambda rooms: rooms[:1]) != []
     another.join(LONGEST)
     assert found == [old] != [file.stat().st_ino]

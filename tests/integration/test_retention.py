@@ -253,10 +253,10 @@ import os, pathlib, signal, sys
 from datetime import datetime
 from release_pipeline.operate.retention import prune
 from release_pipeline.store.site import Site
-from release_pipeline.store import rooms
+from release_pipeline.store import vault_files
 
 home, now, boundary = sys.argv[1:]
-statement, replace = rooms.statement, pathlib.Path.replace
+statement, replace = vault_files.statement, pathlib.Path.replace
 
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
@@ -277,7 +277,7 @@ def replaced(self, target):
     return result
 
 seen = []
-rooms.statement, pathlib.Path.replace = counted, replaced
+vault_files.statement, pathlib.Path.replace = counted, replaced
 prune(Site(pathlib.Path(home), {}), now=datetime.fromisoformat(now))
 """
 

@@ -1,4 +1,4 @@
-"""A series that is held and goes on, what was missed meanwhile, and what its next ticks will charge."""
+"""A series that is held and goes on, and what was missed meanwhile."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from release_pipeline.apps.cli.program import main
-from release_pipeline.errors import Held, OverCap, WrongUsage
+from release_pipeline.errors import Held, WrongUsage
 from release_pipeline.ledger.states import find_hold, hold_series, resume_series
 from release_pipeline.operate.overview import describe_status, list_releases, view_status
 from release_pipeline.operate.timetable import (
@@ -23,7 +23,6 @@ from release_pipeline.operate.timetable import (
     record_policies,
     tick,
 )
-from release_pipeline.pipeline.cap import describe_prospects, read_prospects
 from release_pipeline.pipeline.check import check_policy, describe_check, view_check
 from release_pipeline.pipeline.ingest import ingest
 from release_pipeline.pipeline.microaggregate import microaggregate
@@ -166,10 +165,9 @@ def test_status_and_check_tell_of_a_hold(tiny: TinySite, clock: Any) -> None:
     assert f"held people: {words}" in list(describe_status(tiny.site, now=JUNE))
     check = check_policy(tiny.home / "policies" / "people.yaml", rows=None, home=None)
     assert f"{'held':<12}{words}" in list(describe_check(check))
-    held = {"policy": "people", "held": {"policy": "people", "since": SEEN.isoformat(), "by": "ana", "why": "the source moves"}}
-    held |= {"ticks": [], "refused": None, "unit": "", "limit": ""}
-    assert to_json(view_check(check))["series"] == held
-    assert to_json(view_status(tiny.site, now=JUNE))["series"] == [held]
+    held = {"policy": "people", "since": SEEN.isoformat(), "by": "ana", "why": "the source moves"}
+    assert to_json(view_check(check))["held"] == held
+    assert to_json(view_status(tiny.site, now=JUNE))["held"] == [held]
 
 
 # backfill
@@ -245,54 +243,6 @@ def test_backfill_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "the ledger refuses" in told.err
     assert tiny.states("3") == []
     assert [str(known.id) for known in tiny.charges()] == ["people/1/r1"]
-
-
-# what comes
-
-
-def test_the_next_five_ticks(tiny: TinySite, clock: Any) -> None:
-    """One release a tick, in order; what is left after each, and the first that is refused; then none is opened."""
-    tiny.write_cap("epsilon: 7, definition: idp, scope: column")
-    now = datetime(2025, 5, 10, tzinfo=UTC)
-    lines = list(describe_prospects(read_prospects(tiny.site, tiny.site.policy("people"), now=now)))
-    unit = "(epsilon, iDP, column)"
-    assert [line.removesuffix(unit) for line in lines] == [
-        "2025-06-01 06:00 UTC: 2025-03 charges 2, and leaves 5 of 7 ",
-        "2025-07-01 06:00 UTC: 2025-04 charges 2, and leaves 3 of 7 ",
-        "2025-08-01 06:00 UTC: 2025-05 charges 2, and leaves 1 of 7 ",
-        "2025-09-01 06:00 UTC: 2025-06 is refused: it would charge 2, and 1 of 7 is left ",
-        "2025-10-01 06:00 UTC: 2025-07 waits for 2025-06",
-    ]
-
-
-def test_what_is_foreseen_is_what_is_charged(tiny: TinySite, clock: Any) -> None:
-    """Tick by tick: the ledger after each is the one that was foreseen, and refuses what was foreseen to be."""
-    tiny.write_cap("epsilon: 5, definition: idp, scope: column")
-    now = datetime(2025, 5, 10, tzinfo=UTC)
-    clock.moment = now
-    foreseen = read_prospects(tiny.site, tiny.site.policy("people"), now=now)
-    assert (foreseen.refused, [one.fits for one in foreseen.ticks]) == ("2025-05", [True, True, False, False, False])
-    for one in foreseen.ticks[:2]:
-        assert at(tiny, clock, datetime.fromisoformat(one.opens)).release == ReleaseId("people", one.release)
-        tiny.charge(one.release)
-        after = read_prospects(tiny.site, tiny.site.policy("people"), now=datetime.fromisoformat(one.opens))
-        assert one.left == {"2025-03": "3", "2025-04": "1"}[one.release]
-        assert after.refused == foreseen.refused
-    assert "the ledger refuses" in at(tiny, clock, datetime.fromisoformat(foreseen.ticks[2].opens)).reason
-    with pytest.raises(OverCap):
-        run_release(tiny.flow("2025-05"))
-
-
-def test_other_timetables_of_the_population_come_between(tiny: TinySite, clock: Any) -> None:
-    """What they charge before a tick is not left after it; of a held one nothing is charged."""
-    tiny.write_cap("epsilon: 9, definition: idp, scope: column")
-    tiny.write_policy(policy="others", releases='{every: month, first: 2025-05, cron: "0 5 1 * *"}')
-    record_policies(tiny.site)
-    now = datetime(2025, 5, 10, tzinfo=UTC)
-    policy = tiny.site.policy("people")
-    assert [one.left for one in read_prospects(tiny.site, policy, now=now).ticks] == ["5", "1", "1", "1", "1"]
-    hold_series(tiny.site, "others", why="so", by="ana")
-    assert [one.left for one in read_prospects(tiny.site, policy, now=now).ticks] == ["7", "5", "3", "1", "1"]
 
 
 # verify

@@ -15,7 +15,7 @@ from release_pipeline.pipeline.sources import find_source_like, list_origins
 from release_pipeline.policy.file.sections import Source
 from release_pipeline.store import files as secret_files
 from release_pipeline.store.site import Site
-from release_pipeline.store.source import FileSource, SourceDoor, find_source, open_raw
+from release_pipeline.store.source import FileSource, SourceReader, find_source, open_raw
 from tests.integration.sites import make_rows, make_site
 
 
@@ -26,7 +26,7 @@ def write(folder: Path, name: str, numbers: list[int], kind: pa.DataType | None 
     return folder / name
 
 
-def find(folder: Path) -> SourceDoor:
+def find(folder: Path) -> SourceReader:
     """The door to it."""
     return find_source(Source(path="people"), folder=folder, values={}, expected=frozenset())
 

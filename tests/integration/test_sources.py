@@ -29,7 +29,7 @@ from release_pipeline.policy.file.sections import Source
 from release_pipeline.rows.checks import match_header
 from release_pipeline.store.database import open_delivered
 from release_pipeline.store.environment import expand
-from release_pipeline.store.source import SourceDoor, find_source, open_raw
+from release_pipeline.store.source import SourceReader, find_source, open_raw
 from tests.guards import HANGING
 from tests.integration.sites import make_site
 
@@ -178,7 +178,7 @@ def source_of(door: str) -> Source:
     return Source(**named[door], release_column="year")
 
 
-def read(policy: Policy, source: SourceDoor, release: str | None) -> dict[str, Any]:
+def read(policy: Policy, source: SourceReader, release: str | None) -> dict[str, Any]:
     """Everything that the pipeline reads of a release: facts, counts of releases, numbers, kept columns."""
     names, checks = match_header(source.header, policy)
     assert not any(check.count for check in checks)

@@ -34,6 +34,7 @@ from release_pipeline.store.database import open_memory
 from release_pipeline.store.in_place import TIMES, RecordsInPlace, RelationInPlace
 from release_pipeline.store.raw import RawTable, create_macros
 from release_pipeline.store.spark import SparkAddress, SparkFiles, SparkTable, find_spark_table
+from tests.counting import count_cells_of
 from tests.integration.sites import make_site
 from tests.integration.spark_server import Server, start_spark
 from tests.integration.test_in_place import go, make, same_noise  # noqa: F401  the last is a fixture
@@ -120,7 +121,7 @@ def sort_rows(batches: Iterable[pa.RecordBatch]) -> list[tuple[Any, ...]]:
 
 def deliver_cells(records: RecordsInPlace, column: str) -> DeliveredCells:
     """The cells of a column; what is missing is one entry."""
-    table = pa.Table.from_batches(records.count_cells(column))
+    table = pa.Table.from_batches(count_cells_of(records, column))
     cells = table.column(column).combine_chunks()
     missing = np.asarray(cells.is_null(nan_is_null=True))
     entries = np.where(missing, len(cells) - missing.sum(), np.arange(len(cells)))
@@ -148,9 +149,9 @@ def test_files_give_the_numbers_of_duckdb(
     there, here = SparkFiles(address, "files", files, COLUMNS, release, count=tasks), in_duckdb(connection, files, release)
     assert there.kinds == here.kinds
     for column in COLUMNS:
-        counted = list(there.count_cells(column))
-        assert as_rows(counted) == as_rows(here.count_cells(column)), column
-        assert [batch.schema for batch in counted] == [batch.schema for batch in here.count_cells(column)]
+        counted = list(count_cells_of(there, column))
+        assert as_rows(counted) == as_rows(count_cells_of(here, column)), column
+        assert [batch.schema for batch in counted] == [batch.schema for batch in count_cells_of(here, column)]
     if release != ("wave", "nothing"):
         assert np.array_equal(count_tables(there), count_tables(here))
     assert as_rows(there.read_column("town")) == as_rows(here.read_column("town"))
@@ -174,7 +175,7 @@ def test_a_view_gives_the_numbers_of_duckdb(
     there, here = SparkTable(address, "people", COLUMNS, release), RelationInPlace("people", shown, COLUMNS, release)
     assert there.kinds == here.kinds
     for column in COLUMNS:
-        assert as_rows(there.count_cells(column)) == as_rows(here.count_cells(column)), column
+        assert as_rows(count_cells_of(there, column)) == as_rows(count_cells_of(here, column)), column
         assert sort_rows(there.read_column(column)) == sort_rows(here.read_column(column))
     assert np.array_equal(count_tables(there), count_tables(here))
     everybody = sort_rows(there.sample(list(COLUMNS), 10_000, KEY).to_batches())
@@ -203,7 +204,7 @@ def test_a_view_that_shows_nobody_is_counted(address: SparkAddress, tmp_path: Pa
     with pytest.raises(SourceError, match="Spark table some: it was changed while"):
         records.sample(["age"], 10_000, KEY)
     nobody = SparkTable(address, "some", COLUMNS, None)
-    assert as_rows(nobody.count_cells("age")) == []
+    assert as_rows(count_cells_of(nobody, "age")) == []
     assert nobody.snapshot() == "0 0"
     drawn = nobody.sample(["age", "town"], 5, KEY)
     assert (len(drawn), drawn.schema.types) == (0, [pa.int32(), pa.string()])
@@ -259,7 +260,7 @@ def test_a_release_that_spark_counts_is_the_one_of_a_copy(
     session = spark._connect(server.url, f"{there.home / 'site.yaml'}: spark")
     session.read.parquet(str(there.home / "people.parquet")).write.mode("overwrite").saveAsTable("folk")
     found = go(there)
-    monkeypatch.setattr(in_place, "find_place", lambda *_: None)
+    monkeypatch.setattr(in_place, "find_in_place", lambda *_: None)
     known = go(copied)
     assert "records" in known
     assert not {"records", "raw"} & set(found)
@@ -351,8 +352,8 @@ def test_a_changed_file_is_another_snapshot(address: SparkAddress, tmp_path: Pat
     records = open_files()
     before = records.snapshot()
     assert before == open_files().snapshot() == records.snapshot()
-    cells = as_rows(records.count_cells("age"))
-    assert as_rows(open_files().count_cells("age")) == cells
+    cells = as_rows(count_cells_of(records, "age"))
+    assert as_rows(count_cells_of(open_files(), "age")) == cells
     pq.write_table(make_records(4), files[1])
     assert records.snapshot() != before
     assert open_files().snapshot() != before
@@ -394,7 +395,7 @@ def test_no_cell_is_in_logs_plans_events_or_errors(
         SparkFiles(address, "files", files, COLUMNS, None, count=3),
         SparkTable(address, "canaries", COLUMNS, None),
     ):
-        counted = [row for column in ("age", "town") for row in as_rows(place.count_cells(column))]
+        counted = [row for column in ("age", "town") for row in as_rows(count_cells_of(place, column))]
         assert {(CANARY, 1), (NUMBER, 1)} <= set(counted)
         count_tables(place)
         place.snapshot()

@@ -16,7 +16,7 @@ from release_pipeline.operate.retention import prune
 from release_pipeline.pipeline.opening import open_release, revise_release
 from release_pipeline.pipeline.release import run_release
 from release_pipeline.store import registry
-from release_pipeline.store.rooms import open_rooms
+from release_pipeline.store.vault_files import open_vault
 from tests.integration.sites import PARTS, Row, TinySite, make_rows, make_site
 
 SECRET = b"s" * SECRET_BYTES
@@ -39,8 +39,8 @@ def site_of(home: Path, rows: list[Row] | None = None, **parts: str) -> TinySite
 def blocks_of(tiny: TinySite, release: str = "1", revision: int = 1) -> dict[str, int]:
     """The block of each person, by the order of the source."""
     name = registry.ReleaseId("people", release, revision).workspace
-    with open_rooms(tiny.site.vault, "folk", wait=1) as rooms:
-        room = rooms.enter(name)
+    with open_vault(tiny.site.vault, "folk", wait=1) as rooms:
+        room = rooms.open_workspace(name)
         assert room is not None
         blocks = room.read("swapped").column(0).to_pylist()
     persons = [row["person"] for row in read_rows(tiny) if row["year"] == release]

@@ -21,6 +21,7 @@ from release_pipeline.rows.batches import NumberCells
 from release_pipeline.rows.counted import CountedInPlace, DeliveredCells
 from release_pipeline.store.in_place import TIMES, RelationInPlace, hash_columns
 from release_pipeline.store.vault import open_workspace
+from tests.counting import count_cells_of
 
 SIZE = 11  # entries of every column
 
@@ -54,7 +55,7 @@ def test_tables_of_delivered_cells_are_those_of_records(seed: int) -> None:
     place = RelationInPlace("a test", connection.from_arrow(table), {name: name for name in table.column_names}, None)
 
     def find_cells(name: str) -> DeliveredCells:
-        cells = pa.Table.from_batches(place.count_cells(name))
+        cells = pa.Table.from_batches(count_cells_of(place, name))
         delivered = cells.column(name).combine_chunks()
         found = np.array([entry(name, cell) for cell in delivered.to_pylist()])
         return DeliveredCells(delivered, found, cells.column(TIMES).to_numpy())

@@ -71,8 +71,8 @@ def build_metadata(result: StageResult, *, show_internal: bool) -> dict[str, Any
         elif value is not None:
             metadata[name] = value
     if show_internal:
-        if result.words:
-            metadata["internal/notes"] = dg.MetadataValue.md("\n".join(f"- {sentence}" for sentence in result.words))
+        if result.warnings:
+            metadata["internal/notes"] = dg.MetadataValue.md("\n".join(f"- {word}" for word in result.warnings))
         metadata |= {f"internal/{name}": value for name, value in _flatten(result.internal)}
     return metadata
 

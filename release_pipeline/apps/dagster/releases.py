@@ -127,16 +127,16 @@ def build_release_assets(
             yield check_result(verdict.family, key("validated"), verdict.passed, verdict.messages, counts)
         if result.refusal:
             refused = DataRefused("The data do not meet the policy.", findings=result.refusal, where=str(release_context.id))
-            description = f"The data do not meet the policy: {' '.join(result.refusal)}"
-            raise Refused(description, metadata=parts_of(refused), allow_retries=False)
-        for warning in result.words:
-            say(f"warning: {warning}")
+            words = f"The data do not meet the policy: {' '.join(result.refusal)}"
+            raise Refused(words, metadata=parts_of(refused), allow_retries=False)
+        for words in result.warnings:
+            say(f"warning: {words}")
         yield dg.AssetCheckResult(
             check_name=WARNINGS,
             asset_key=key("validated"),
-            passed=not result.words,
+            passed=not result.warnings,
             severity=dg.AssetCheckSeverity.WARN,
-            metadata={"found": " ".join(result.words) or "nothing"},
+            metadata={"found": " ".join(result.warnings) or "nothing"},
         )
         yield materialized(result, release_context, key("ingested"))
 

@@ -258,7 +258,7 @@ def _of_remarks(view: View, state: SiteState) -> Iterator[Matter]:
         if status is not None and not is_visible(role, about, status):
             continue
         if status is not None and role == "reviewer":  # shown with the votes, if these came later
-            since = view.events[max(event.number, status.told.get(about, 0)) - 1]
+            since = view.events[max(event.number, status.disclosed.get(about, 0)) - 1]
         subject = str(event.content["subject"])
         target = subject if status is not None else f"policies/{subject}.yaml"
         title, remedy = f"There are remarks on {subject}", f"`release-pipeline review show {target}` shows them."

@@ -183,7 +183,7 @@ class Policy(Frozen):
         """The columns of a published table: those that are released, behind each that may have no value the one that says why."""
         names: list[str] = []
         for name, column in self.released_columns.items():
-            names += [name, reason_column(name)] if column.has_reason_column else [name]
+            names += [name, reason_column(name)] if column.separate_reasons else [name]
         return tuple(names)
 
     @property

@@ -102,13 +102,13 @@ def list_columns(
     for name, column in released.items():
         kind = column.released_as
         is_text = kind == "text"
-        has_codes = isinstance(column, CodedColumn) and column.has_reason_column and not is_text
+        has_codes = isinstance(column, CodedColumn) and column.separate_reasons and not is_text
         reasons = _place_reasons(column, suppress, form) if isinstance(column, CodedColumn) and has_codes else {}
         decimals = max(0, -int(column.grid.normalize().as_tuple().exponent)) if isinstance(column, NoiseColumn) else 0
         numbers = [int(value) for value in column.values] if isinstance(column, ListedColumn) and not is_text else []
         is_narrow = bool(numbers) and all(LEAST_OF_STATA <= number <= MOST_OF_STATA for number in numbers)
         in_file.append(FileColumn(name, kind, column.label or "", labels_of(column), reasons, decimals, is_narrow))
-        if column.has_reason_column and is_text:
+        if column.separate_reasons and is_text:
             in_file.append(FileColumn(reason_column(name), "text"))
     return tuple(in_file)
 

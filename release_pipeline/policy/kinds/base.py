@@ -48,11 +48,6 @@ class ColumnKind(Frozen):
         return ()
 
     @property
-    def has_reason_column(self) -> bool:
-        """Whether released rows say in a second column why an entry is no value."""
-        return False
-
-    @property
     def reading(self) -> Reading | None:
         """How the source's column is read; None where its values are not."""
         return None
@@ -71,6 +66,26 @@ class ColumnKind(Frozen):
     def declared_texts(self) -> tuple[str, ...]:
         """The texts that may be released as they are declared: categories and labels."""
         return ()
+
+    @property
+    def clock(self) -> Clock | None:
+        """How its numbers count days or seconds; None where they are not of dates or times."""
+        return None
+
+    @property
+    def separate_reasons(self) -> tuple[str, ...]:
+        """Why a cell may have no value, where a column of its own says so in the published table."""
+        return ()
+
+    @property
+    def reason_entries(self) -> Mapping[str, str | float]:
+        """What stands in a cell of the pipeline for each of these reasons."""
+        return {}
+
+    def most_values(self, *, clamps: bool) -> int | None:
+        """How many different cells may be released at most; None where nothing bounds that. `clamps`: numbers stay in their
+        domain."""
+        return None
 
     def describe(self, mask: str, *, is_read: bool = False) -> str:
         """What becomes of the column, in a line; `mask` says how large the noise of a masked one is, where that is known;
@@ -202,14 +217,9 @@ class CodedColumn(LabelledColumn):
         return tuple(dict.fromkeys([*self.codes.values(), *[BLANK] * self.keeps_blanks]))
 
     @property
-    def has_reason_column(self) -> bool:
-        """Whether there is any reason to have no value."""
-        return bool(self.reasons)
-
-    @property
-    def entry_of_reason(self) -> Mapping[str, Any]:
-        """What stands for each reason within the pipeline; the first entry where several codes have one reason."""
-        raise NotImplementedError
+    def separate_reasons(self) -> tuple[str, ...]:
+        """All of them."""
+        return self.reasons
 
     @property
     def declared_texts(self) -> tuple[str, ...]:

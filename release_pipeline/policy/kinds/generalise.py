@@ -57,6 +57,10 @@ class GeneraliseColumn(LabelledEntries):
             return ()
         return tuple(float(spec.domain[1] + number * spec.grid) for number in range(1, len(self.reasons) + 1))
 
+    def most_values(self, *, clamps: bool) -> int:
+        """The values of the hierarchy, and the reasons to have none."""
+        return self.hierarchy.most_values + len(self.reasons)
+
     @property
     def reading(self) -> Reading:
         """How the source's column is read."""

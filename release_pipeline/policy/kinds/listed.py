@@ -76,20 +76,24 @@ class ListedColumn(CodedColumn, LabelledEntries):
         }
 
     @property
-    def entry_of_reason(self) -> dict[str, str]:
-        """What stands for each reason within the pipeline; the first entry where several codes have one reason."""
+    def reason_entries(self) -> Mapping[str, str]:
+        """The entry of each reason; the first, where several codes have the same."""
         return {reason: entry for entry, reason in reversed(self.reason_of.items())}
 
     @property
     def entries(self) -> tuple[str, ...]:
         """What stands within the pipeline for each declared value, and behind these for each reason to have none."""
-        entry_of_reason = self.entry_of_reason
-        return (*map(str, self.values), *(entry_of_reason[reason] for reason in self.reasons))
+        first = self.reason_entries
+        return (*map(str, self.values), *(first[reason] for reason in self.reasons))
 
     def name_entry(self, number: int) -> str:
         """The value of this number; behind the values, the cell of the reason of this number."""
         beyond = number - len(self.values)
         return str(self.values[number]) if beyond < 0 else cell_of_reason(self.reasons[beyond])
+
+    def most_values(self, *, clamps: bool) -> int:
+        """The entries, and a blank."""
+        return len(self.entries) + 1
 
     @property
     def reading(self) -> ListReading:

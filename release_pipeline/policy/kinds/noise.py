@@ -266,6 +266,10 @@ class NoiseColumn(CodedColumn):
         grid = self.exact_grid
         return dataclasses.replace(grid, width=grid.width + len(self.reasons)) if self.reasons else grid
 
+    def most_values(self, *, clamps: bool) -> int | None:
+        """The points of the grid and a blank, where numbers are clamped."""
+        return self.coded_grid.width + 2 if clamps else None
+
     @property
     def reason_points(self) -> tuple[float, ...]:
         """The points that stand for the reasons within the pipeline."""
@@ -276,8 +280,8 @@ class NoiseColumn(CodedColumn):
         return tuple(self.coded_grid.restore(units).tolist())
 
     @property
-    def entry_of_reason(self) -> dict[str, float]:
-        """The point that stands for each reason within the pipeline."""
+    def reason_entries(self) -> Mapping[str, float]:
+        """The point of each reason."""
         return dict(zip(self.reasons, self.reason_points, strict=True))
 
     def find_reasons(self, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
@@ -312,7 +316,7 @@ class NoiseColumn(CodedColumn):
     def reading(self) -> NumberReading:
         """How the source's column is read."""
         low, high = self.domain
-        points = self.entry_of_reason
+        points = self.reason_entries
         return NumberReading(
             low=low,
             high=high,

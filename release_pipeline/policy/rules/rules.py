@@ -188,7 +188,7 @@ def _names(parts: Parts) -> Iterator[Problem]:
 def _reasons(parts: Parts) -> Iterator[Problem]:
     """Published columns say in another one why they have no value."""
     for name, column in parts.columns.items():
-        if column.has_reason_column and reason_column(name) in (*parts.names, *parts.drop):
+        if column.separate_reasons and reason_column(name) in (*parts.names, *parts.drop):
             what = f"why '{name}' has no value is published as '{reason_column(name)}', and there is a column of that name."
             yield ("columns", name), what, "Rename that column in the source."
 

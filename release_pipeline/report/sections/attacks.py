@@ -15,29 +15,29 @@ from release_pipeline.sentences import REVIEWERS
 
 
 def describe_attacks(view: InternalView) -> Section:
-    """Attacks beside what they achieve without the victim's data, and record linkage."""
+    """Attacks next to what they achieve without the victim's data, and record linkage."""
     anchor, title = "attacks", REVIEWERS("attacks.title")
     if not view.criteria and not view.linkage_ladder and view.nearest is None:
         return Section(anchor, title, absent=REVIEWERS("section.not_measured"))
-    said: list[Sentence] = []
+    sentences: list[Sentence] = []
     if view.attacked is not None:
         tried, among = view.attacked
         few, all_of_them = format_count(tried), count_things(among, "released_record")
         if view.is_synthetic:
-            said.append(REVIEWERS("attacks.sampled_synthetic", tried=few, among=all_of_them))
+            sentences.append(REVIEWERS("attacks.sampled_synthetic", tried=few, among=all_of_them))
         elif view.swap is not None:
-            said.append(REVIEWERS("attacks.sampled_swapped", tried=few, among=all_of_them))
+            sentences.append(REVIEWERS("attacks.sampled_swapped", tried=few, among=all_of_them))
         else:
-            said.append(REVIEWERS("attacks.sampled", tried=few, among=all_of_them))
-    said += [_bound_links(view.swap)] if view.swap is not None else []
+            sentences.append(REVIEWERS("attacks.sampled", tried=few, among=all_of_them))
+    sentences += [_bound_links(view.swap)] if view.swap is not None else []
     if view.nearest is not None:
-        said += [REVIEWERS("attacks.no_own_row")] if view.is_synthetic else []
-        said += _judge_nearest(view.nearest)
-        said += [REVIEWERS("attacks.rows_only")] if view.is_synthetic else []
-    said += _judge_criteria(view) if view.criteria else []
-    said += [REVIEWERS("linkage.foreseen")] if view.before_charge and view.linkage_ladder else []
-    said += [_judge_rung(rung, view) for rung in reversed(view.linkage_ladder)]
-    said += [end_sentence(view.linkage_words)] if view.linkage_words else []
+        sentences += [REVIEWERS("attacks.no_own_row")] if view.is_synthetic else []
+        sentences += _judge_nearest(view.nearest)
+        sentences += [REVIEWERS("attacks.rows_only")] if view.is_synthetic else []
+    sentences += _judge_criteria(view) if view.criteria else []
+    sentences += [REVIEWERS("linkage.foreseen")] if view.before_charge and view.linkage_ladder else []
+    sentences += [_judge_rung(rung, view) for rung in reversed(view.linkage_ladder)]
+    sentences += [end_sentence(view.linkage_words)] if view.linkage_words else []
     shows, read, sign = REVIEWERS("attacks.shows"), REVIEWERS("attacks.read"), REVIEWERS("attacks.sign")
     if view.is_synthetic:
         shows = REVIEWERS("attacks.shows_synthetic")
@@ -48,7 +48,7 @@ def describe_attacks(view: InternalView) -> Section:
     tables = [_list_nearest(view.nearest)] if view.nearest is not None else []
     tables += [_list_criteria(view.criteria)] if view.criteria else []
     tables += [_list_ladder(view)] if view.linkage_ladder else []
-    return Section(anchor, title, shows=shows, read=read, sign=sign, says=tuple(said), tables=tuple(tables))
+    return Section(anchor, title, shows=shows, read=read, sign=sign, says=tuple(sentences), tables=tuple(tables))
 
 
 def _bound_links(swap: SwapView) -> Sentence:
@@ -62,7 +62,7 @@ def _bound_links(swap: SwapView) -> Sentence:
 def _judge_nearest(near: NearView) -> list[Sentence]:
     """What the nearest row shows of people that rows were made of, beyond what it shows of strangers."""
     known = list_names(near.known)
-    said: list[Sentence] = [
+    sentences: list[Sentence] = [
         review(
             "attacks.alike",
             known=known,
@@ -79,8 +79,8 @@ def _judge_nearest(near: NearView) -> list[Sentence]:
         ),
     ]
     if (overall := near.overall) is not None:
-        said.append(_say_claimed(overall, () if near.is_each_by_others else known))
-        said += [
+        sentences.append(_say_claimed(overall, () if near.is_each_by_others else known))
+        sentences += [
             review(
                 "attacks.claimed_more",
                 column=Name(claim.name),
@@ -91,7 +91,7 @@ def _judge_nearest(near: NearView) -> list[Sentence]:
             for claim in near.claims
             if claim.beyond.low > 0
         ]
-    return said
+    return sentences
 
 
 def _say_claimed(overall: ClaimView, known: tuple[str, ...]) -> Sentence:
@@ -120,7 +120,7 @@ def _judge_difference(beyond: Difference) -> str:
 
 
 def _list_nearest(near: NearView) -> Table:
-    """People that rows were made of beside strangers."""
+    """People that rows were made of next to strangers."""
     alike = REVIEWERS("attacks.a_row_alike")
     of_row = (alike, format_interval(near.equal), format_interval(near.strangers_equal), "-", _format_difference(near.beyond))
     rows = (
@@ -137,18 +137,18 @@ def _list_nearest(near: NearView) -> Table:
 
 
 def _judge_criteria(view: InternalView) -> list[Sentence]:
-    """Each criterion by the attack that gains most, beside what the policy lets it gain."""
-    said: list[Sentence] = []
+    """Each criterion by the attack that gains most, next to what the policy lets it gain."""
+    sentences: list[Sentence] = []
     for criterion in CRITERIA:
-        said += _judge_criterion(criterion, [attack for attack in view.criteria if attack.criterion == criterion], view)
+        sentences += _judge_criterion(criterion, [attack for attack in view.criteria if attack.criterion == criterion], view)
     if tried := sum(attack.beyond is not None and attack.rate.tried > 0 for attack in view.criteria):
-        said += [REVIEWERS("attacks.in_forty", attacks=count_things(tried, "attack"))] if view.is_nobodys else []
+        sentences += [REVIEWERS("attacks.in_forty", attacks=count_things(tried, "attack"))] if view.is_nobodys else []
     if never := [attack.attack for attack in view.criteria if not attack.rate.tried]:
-        said.append(review("attacks.never", columns=list_names(never, len(never))))
-    said.append(REVIEWERS("attacks.no_limit"))
+        sentences.append(review("attacks.never", columns=list_names(never, len(never))))
+    sentences.append(REVIEWERS("attacks.no_limit"))
     if view.clusters and not view.generalises and not view.is_synthetic:
-        said += [] if view.swap is not None else [REVIEWERS("attacks.clusters")]
-    return said
+        sentences += [] if view.swap is not None else [REVIEWERS("attacks.clusters")]
+    return sentences
 
 
 def _name(criterion: str) -> str:
@@ -161,32 +161,32 @@ def _name(criterion: str) -> str:
 
 def _judge_criterion(criterion: str, attacks: Sequence[CriterionView], view: InternalView) -> list[Sentence]:
     """What the attacker knows, the attack that gains most, the limits, and record linkage, which has no control group."""
-    said: list[Sentence] = []
+    sentences: list[Sentence] = []
     tried = [attack for attack in attacks if attack.beyond is not None and attack.control is not None]
     known = [attack for attack in tried if attack.rate.tried]
     if known:
-        said += [end_sentence(format_text(known[0].words))] if known[0].words else []
-        said.append(_judge_worst(criterion, max(known, key=_order)))
+        sentences += [end_sentence(format_text(known[0].words))] if known[0].words else []
+        sentences.append(_judge_worst(criterion, max(known, key=_order)))
     elif tried:
-        said.append(REVIEWERS("attacks.untried", criterion=_name(criterion)))
+        sentences.append(REVIEWERS("attacks.untried", criterion=_name(criterion)))
     elif criterion == LINKABILITY and view.swap is not None:
         most = format_share(1 / view.swap.k)
-        said.append(REVIEWERS("attacks.swapped", criterion=_name(criterion), most=most))
+        sentences.append(REVIEWERS("attacks.swapped", criterion=_name(criterion), most=most))
     elif criterion == LINKABILITY and view.is_synthetic:
-        said.append(REVIEWERS("attacks.nobodys", criterion=_name(criterion)))
+        sentences.append(REVIEWERS("attacks.nobodys", criterion=_name(criterion)))
     else:
-        said.append(REVIEWERS("attacks.absent", criterion=_name(criterion)))
-    said += [
+        sentences.append(REVIEWERS("attacks.absent", criterion=_name(criterion)))
+    sentences += [
         REVIEWERS("attacks.linked", name=attack.attack, share=format_interval(attack.rate), chance=format_share(attack.guess))
         for attack in attacks
         if attack.beyond is None
     ]
-    return said
+    return sentences
 
 
 def _judge_worst(criterion: str, attack: CriterionView) -> Sentence:
     assert attack.beyond is not None and attack.control is not None  # noqa: S101, PT018  for the type checker
-    words = review(
+    sentence = review(
         "attacks.most",
         criterion=_name(criterion),
         attack=Name(attack.attack),
@@ -197,7 +197,7 @@ def _judge_worst(criterion: str, attack: CriterionView) -> Sentence:
         beyond=format_interval(attack.beyond),
         judged=_judge_risk(attack.beyond),
     )
-    return (*words, " ", *review("attacks.worst", column=Name(attack.worst))) if attack.worst else words
+    return (*sentence, " ", *review("attacks.worst", column=Name(attack.worst))) if attack.worst else sentence
 
 
 def _judge_risk(risk: ShareView) -> str:

@@ -1,4 +1,4 @@
-"""The section on errors: those that came beside those that were expected."""
+"""The section on errors: those that came next to those that were expected."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SAME = 0.01  # by how much of itself an error may miss what was expected and st
 
 
 def describe_errors(view: InternalView) -> Section:
-    """Errors that came beside those that were expected."""
+    """Errors that came next to those that were expected."""
     anchor, title = "errors", REVIEWERS("errors.title")
     if not view.columns:
         return Section(anchor, title, absent=REVIEWERS("section.not_measured"))
@@ -114,26 +114,21 @@ def _is_without_noise(column: NoiseColumnView) -> bool:
 def _judge_errors(view: InternalView) -> list[Sentence]:
     ranged = [column for column in view.columns if _describe_place(column)]
     partitioned = [column for column in view.columns if column.partitioned]
-    said: list[Sentence] = []
+    sentences: list[Sentence] = []
     if ranged:
         within = sum(not column.partitioned for column in ranged)
-        among, is_one = count_things(len(ranged), "column"), 1 in (within, len(ranged))
-        said.append(
-            REVIEWERS("errors.one_within", count=within, among=among)
-            if is_one
-            else REVIEWERS("errors.within", count=within, among=among)
-        )
+        sentences.append(REVIEWERS("errors.within", count=within, among=count_things(len(ranged), "column")))
     without = [column for column in view.columns if column.expected_low is None or column.expected_high is None]
     still = [column.name for column in without if _is_without_noise(column)]
     untold = [column.name for column in without if not _is_without_noise(column)]
     if still:
-        said.append(review("errors.without", columns=list_names(still)))
+        sentences.append(review("errors.without", columns=list_names(still)))
     if untold:
-        said.append(review("errors.untold", columns=list_names(untold)))
+        sentences.append(review("errors.untold", columns=list_names(untold)))
     for column in partitioned:
         place = _describe_place(column)
         where = REVIEWERS("errors.lies", place=place) if place else REVIEWERS("errors.differs")
-        said.append(
+        sentences.append(
             review(
                 "errors.apart",
                 column=Name(column.name),
@@ -145,9 +140,9 @@ def _judge_errors(view: InternalView) -> list[Sentence]:
         )
     useless = [column.name for column in view.columns if is_number(column.actual_error) and column.actual_error >= 1]
     if useless:
-        said.append(review("errors.useless", columns=list_names(useless)))
+        sentences.append(review("errors.useless", columns=list_names(useless)))
     taken = [column for column in view.columns if column.clamped]
-    said += [
+    sentences += [
         review(
             "errors.clamped",
             share=format_share(column.clamped),
@@ -157,9 +152,9 @@ def _judge_errors(view: InternalView) -> list[Sentence]:
         for column in taken[:MOST_ROWS]
     ]
     if view.is_nobodys:  # of whose rows no noise is forecast
-        return said
+        return sentences
     asked = f"check --rows {view.rows_in}" if view.rows_in else "check"
-    said += [
+    sentences += [
         review(
             "errors.forecast",
             column=Name(column.name),
@@ -171,8 +166,8 @@ def _judge_errors(view: InternalView) -> list[Sentence]:
         if column.forecast
     ]
     if len(view.columns) > MOST_ROWS and any(column.forecast for column in view.columns):
-        said.append(REVIEWERS("errors.more_forecasts"))
-    return said
+        sentences.append(REVIEWERS("errors.more_forecasts"))
+    return sentences
 
 
 # The section on distributions: what became of each column as a whole.
@@ -206,26 +201,26 @@ def _judge_distributions(view: InternalView) -> list[Sentence]:
         return [REVIEWERS("distributions.none")]
     worst = max(known, key=lambda column: column.ks)
     far = [column.name for column in known if column.ks > FAR]
-    said: list[Sentence] = [
+    sentences: list[Sentence] = [
         review("distributions.largest", gap=format_number(worst.ks), column=Name(worst.name))
         if worst.ks > 0
         else REVIEWERS("distributions.no_gap")
     ]
     if far:
         among = count_things(len(known), "column")
-        said.append(
+        sentences.append(
             review(
                 "distributions.far", limit=format_number(FAR), count=format_count(len(far)), among=among, columns=list_names(far)
             )
         )
     else:
-        said.append(REVIEWERS("distributions.near", limit=format_number(FAR)))
+        sentences.append(REVIEWERS("distributions.near", limit=format_number(FAR)))
     for column in known:
         if column.atoms:
-            said.append(review("distributions.atoms", column=Name(column.name), atoms=describe_atoms(column)))
+            sentences.append(review("distributions.atoms", column=Name(column.name), atoms=describe_atoms(column)))
     if view.released_range:
-        said.append(end_sentence(view.released_range))
-    return said
+        sentences.append(end_sentence(view.released_range))
+    return sentences
 
 
 def describe_atoms(column: NoiseColumnView) -> str:
@@ -324,15 +319,15 @@ def describe_correlations(view: InternalView) -> Section:
         )
         for row, across, difference in differences
     )
-    known = [one for one in differences if one[2] is not None]
-    said: list[Sentence] = [REVIEWERS("correlations.none")]
-    large = sum(abs(one[2] or 0.0) > FAR for one in known)
+    known = [pair for pair in differences if pair[2] is not None]
+    sentences: list[Sentence] = [REVIEWERS("correlations.none")]
+    large = sum(abs(pair[2] or 0.0) > FAR for pair in known)
     if known:
-        row, across, difference = max(known, key=lambda one: abs(one[2] or 0.0))
+        row, across, difference = max(known, key=lambda pair: abs(pair[2] or 0.0))
         if not difference:
-            said = [REVIEWERS("correlations.no_difference")]
+            sentences = [REVIEWERS("correlations.no_difference")]
         else:
-            said = [
+            sentences = [
                 review(
                     "correlations.largest",
                     difference=format_number(difference),
@@ -342,10 +337,15 @@ def describe_correlations(view: InternalView) -> Section:
                     released=format_number(released[row][across]),
                     move=_describe_move(original[row][across] or 0.0, released[row][across] or 0.0),
                 ),
-                _describe_large(large, len(known)),
+                REVIEWERS(
+                    "correlations.large",
+                    count=format_count(large),
+                    pairs=count_things(len(known), "pair"),
+                    limit=format_number(FAR),
+                ),
             ]
     if len(known) < len(differences):
-        said.append(REVIEWERS("correlations.constant", pairs=count_things(len(differences) - len(known), "pair")))
+        sentences.append(REVIEWERS("correlations.constant", pairs=count_things(len(differences) - len(known), "pair")))
     table = Table(REVIEWERS("correlations.table_correlations"), list_heads("correlations.head"), rows)
     return Section(
         anchor,
@@ -353,7 +353,7 @@ def describe_correlations(view: InternalView) -> Section:
         shows=REVIEWERS("correlations.shows_ranks") if view.are_ranks else REVIEWERS("correlations.shows"),
         read=read,
         sign=REVIEWERS("correlations.sign"),
-        says=tuple(said),
+        says=tuple(sentences),
         tables=(table,),
     )
 
@@ -371,13 +371,6 @@ def _subtract_correlations(released: float | None, original: float | None) -> fl
     if released is None or original is None or not is_number(released) or not is_number(original):
         return None
     return released - original if is_number(released - original) else None
-
-
-def _describe_large(large: int, known: int) -> str:
-    pairs = count_things(known, "pair")
-    if 1 in (large, known):
-        return REVIEWERS("correlations.one_large", count=format_count(large), pairs=pairs, limit=format_number(FAR))
-    return REVIEWERS("correlations.large", count=format_count(large), pairs=pairs, limit=format_number(FAR))
 
 
 def _describe_move(original: float, released: float) -> str:

@@ -38,7 +38,7 @@ def _judge_budget(budget: PopulationView) -> list[Sentence]:
         spent = REVIEWERS("budget.spent_reserved", spent=spent, reserved=format_amount(budget.reserved, budget))
     else:
         spent = REVIEWERS("budget.spent", spent=spent)
-    said: list[Sentence] = [
+    sentences: list[Sentence] = [
         review(
             "budget.left",
             cap=format_amount(budget.cap, budget),
@@ -51,11 +51,11 @@ def _judge_budget(budget: PopulationView) -> list[Sentence]:
     planned = _list_planned(budget)
     refused = [step for step in planned if step.state == "refused"]
     if refused:
-        said.append(
+        sentences.append(
             review("budget.refused", releases=count_things(len(refused), "planned_release"), first=Name(refused[0].release))
         )
     elif planned:
-        said.append(
+        sentences.append(
             REVIEWERS(
                 "budget.after",
                 releases=count_things(len(planned), "planned_release"),
@@ -63,8 +63,8 @@ def _judge_budget(budget: PopulationView) -> list[Sentence]:
             )
         )
     else:
-        said.append(REVIEWERS("budget.as_of"))
-    return said
+        sentences.append(REVIEWERS("budget.as_of"))
+    return sentences
 
 
 def _describe_amount(amount: int | None, budget: PopulationView) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 from release_pipeline.formats.internal_view import ClassesView, InternalView, SuppressionView, SwapView
 from release_pipeline.mechanisms.basis.figures import count_things, format_apart, format_count, format_number, format_share
 from release_pipeline.pages.escaping import end_sentence, format_text
@@ -50,7 +52,7 @@ def _judge_classes(classes: ClassesView, swap: SwapView | None) -> list[Sentence
         least = format_count(classes.least)
         is_kept = classes.smallest >= classes.least
         limit = REVIEWERS("classes.kept", limit=least) if is_kept else REVIEWERS("classes.broken", limit=least)
-    said: list[Sentence] = [
+    sentences: list[Sentence] = [
         review(
             "classes.k",
             groups=count_things(classes.number, "group"),
@@ -63,25 +65,25 @@ def _judge_classes(classes: ClassesView, swap: SwapView | None) -> list[Sentence
     ]
     if swap is not None and swap.blocks:
         blocks, records = count_things(swap.blocks, "block"), count_things(swap.smallest, "record")
-        said.append(REVIEWERS("classes.blocks", blocks=blocks, records=records))
+        sentences.append(REVIEWERS("classes.blocks", blocks=blocks, records=records))
     for name, fewest in classes.diversity.items():
         values, column = count_things(fewest, "different_value"), Name(name)
         if swap is None and fewest <= 1:
-            said.append(review("classes.l_of_one", column=column))
+            sentences.append(review("classes.l_of_one", column=column))
         elif swap is None:
-            said.append(review("classes.l", values=values, column=column))
+            sentences.append(review("classes.l", values=values, column=column))
         elif fewest <= 1:
-            said.append(review("classes.l_of_one_swapped", column=column))
+            sentences.append(review("classes.l_of_one_swapped", column=column))
         else:
-            said.append(review("classes.l_swapped", values=values, column=column))
+            sentences.append(review("classes.l_swapped", values=values, column=column))
     if swap is not None:
         return [
-            *said,
+            *sentences,
             REVIEWERS("classes.prosecutor_swapped", risk=format_share(classes.prosecutor)),
             REVIEWERS("classes.journalist_swapped", risk=format_share(classes.journalist)),
         ]
     return [
-        *said,
+        *sentences,
         REVIEWERS("classes.prosecutor", risk=format_share(classes.prosecutor)),
         REVIEWERS("classes.journalist", risk=format_share(classes.journalist)),
     ]
@@ -94,15 +96,15 @@ def describe_levels(view: InternalView) -> Section:
     """How far columns were made coarser."""
     anchor, title = "levels", REVIEWERS("levels.title")
     if not view.ladders and not view.ladder_words:
-        words = REVIEWERS("section.not_measured") if view.generalises else REVIEWERS("levels.none")
-        return Section(anchor, title, absent=words, settled=not view.generalises)
-    said: list[Sentence] = []
+        label = REVIEWERS("section.not_measured") if view.generalises else REVIEWERS("levels.none")
+        return Section(anchor, title, absent=label, settled=not view.generalises)
+    sentences: list[Sentence] = []
     for hierarchy in view.ladders:
         steps = count_things(len(hierarchy.levels), "level")
         if hierarchy.at is None:
-            said.append(review("levels.no_level", column=Name(hierarchy.column), levels=steps))
+            sentences.append(review("levels.no_level", column=Name(hierarchy.column), levels=steps))
         elif float(hierarchy.at).is_integer() and 0 <= hierarchy.at < len(hierarchy.levels):
-            said.append(
+            sentences.append(
                 review(
                     "levels.level",
                     column=Name(hierarchy.column),
@@ -113,15 +115,16 @@ def describe_levels(view: InternalView) -> Section:
             )
         else:
             last = str(len(hierarchy.levels) - 1)
-            said.append(review("levels.mean", column=Name(hierarchy.column), level=f"{hierarchy.at:.2f}", last=last))
-    said += [review("levels.is", column=Name(name), words=end_sentence(format_text(words))) for name, words in view.ladder_words]
+            sentences.append(review("levels.mean", column=Name(hierarchy.column), level=f"{hierarchy.at:.2f}", last=last))
+    for name, lost in view.ladder_words:
+        sentences.append(review("levels.is", column=Name(name), words=end_sentence(format_text(lost))))
     return Section(
         anchor,
         title,
         shows=REVIEWERS("levels.shows"),
         read=REVIEWERS("levels.read"),
         sign=REVIEWERS("levels.sign"),
-        says=tuple(said),
+        says=tuple(sentences),
         ladders=view.ladders,
     )
 
@@ -162,29 +165,25 @@ def describe_suppression(view: InternalView) -> Section:
 
 
 def _judge_suppression(suppression: SuppressionView, share: str, limit: str) -> list[Sentence]:
-    out, records = format_count(suppression.rows_out), count_things(suppression.rows_in, "record")
-    is_one = 1 in (suppression.rows_in, suppression.rows_out)
-    left = REVIEWERS("suppression.one_left", out=out, records=records) if is_one else None
-    cells = count_things(suppression.cells, "cell")
-    blanked = REVIEWERS("suppression.one_blanked", cells=cells) if suppression.cells == 1 else None
-    said: list[Sentence] = [
+    sentences: list[Sentence] = [
         REVIEWERS(
             "suppression.touched",
-            left=left or REVIEWERS("suppression.left", out=out, records=records),
-            blanked=blanked or REVIEWERS("suppression.blanked", cells=cells),
+            out=format_count(suppression.rows_out),
+            records=count_things(suppression.rows_in, "record"),
+            cells=count_things(suppression.cells, "cell"),
             share=share,
         )
     ]
     if suppression.limit is None:
-        said.append(REVIEWERS("suppression.no_limit"))
+        sentences.append(REVIEWERS("suppression.no_limit"))
     elif not is_number(suppression.share):
-        said.append(REVIEWERS("suppression.unknown", limit=limit))
+        sentences.append(REVIEWERS("suppression.unknown", limit=limit))
     else:
         is_kept = suppression.share <= suppression.limit
-        said.append(REVIEWERS("suppression.kept", limit=limit) if is_kept else REVIEWERS("suppression.broken", limit=limit))
+        sentences.append(REVIEWERS("suppression.kept", limit=limit) if is_kept else REVIEWERS("suppression.broken", limit=limit))
     if suppression.reasons:
-        reason, count = max(suppression.reasons, key=lambda one: one[1])
-        said.append(review("suppression.most_often", reason=Name(reason), count=format_count(count)))
+        reason, count = max(suppression.reasons, key=itemgetter(1))
+        sentences.append(review("suppression.most_often", reason=Name(reason), count=format_count(count)))
     else:
-        said.append(REVIEWERS("suppression.nothing") if not suppression.share else REVIEWERS("suppression.no_reason"))
-    return said
+        sentences.append(REVIEWERS("suppression.nothing") if not suppression.share else REVIEWERS("suppression.no_reason"))
+    return sentences

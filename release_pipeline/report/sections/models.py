@@ -23,10 +23,10 @@ from release_pipeline.sentences import REVIEWERS
 def describe_predictions(view: InternalView) -> Section:
     """What models learn from the release."""
     anchor, title = "models", REVIEWERS("predictions.title")
-    words = end_sentence(view.prediction_words) if view.prediction_words else ""
+    remark = end_sentence(view.prediction_words) if view.prediction_words else ""
     models = [(prediction, model) for prediction in view.predictions for model in prediction.models]
     if not models:
-        return Section(anchor, title, absent=words or REVIEWERS("section.not_measured"))
+        return Section(anchor, title, absent=remark or REVIEWERS("section.not_measured"))
     rows = tuple(
         (
             Name(prediction.target),
@@ -42,19 +42,19 @@ def describe_predictions(view: InternalView) -> Section:
         shows=REVIEWERS("predictions.shows") if view.swap is None else REVIEWERS("predictions.shows_swapped"),
         read=REVIEWERS("predictions.read"),
         sign=REVIEWERS("predictions.sign"),
-        says=(*(_judge_prediction(prediction, model) for prediction, model in models), *([words] if words else [])),
+        says=(*(_judge_prediction(prediction, model) for prediction, model in models), *([remark] if remark else [])),
         tables=(Table(REVIEWERS("predictions.table_prediction"), list_heads("predictions.head"), rows),),
     )
 
 
 def _judge_prediction(prediction: PredictionView, model: Learned) -> Sentence:
-    kept, guess = list[str](), prediction.guess
+    more, guess = list[str](), prediction.guess
     if all(is_number(value) for value in (model.released, model.original, guess)) and model.original > guess:
         share = max(model.released - guess, 0.0) / (model.original - guess)
-        kept.append(REVIEWERS("predictions.keeps", share=format_share(share)))
+        more.append(REVIEWERS("predictions.keeps", share=format_share(share)))
     if is_number(model.released) and is_number(guess) and model.released < guess:
-        kept.append(REVIEWERS("predictions.worse"))
-    words = review(
+        more.append(REVIEWERS("predictions.worse"))
+    first = review(
         "predictions.one",
         target=Name(prediction.target),
         model=Name(model.model),
@@ -64,7 +64,7 @@ def _judge_prediction(prediction: PredictionView, model: Learned) -> Sentence:
         trained=count_things(prediction.trained, "record"),
         tested=format_count(prediction.tested),
     )
-    return (*words, *(f" {sentence}" for sentence in kept))
+    return (*first, *(f" {sentence}" for sentence in more))
 
 
 # The section on what synthetic rows kept of the tables of one, two and three columns, and how near
@@ -72,7 +72,7 @@ def _judge_prediction(prediction: PredictionView, model: Learned) -> Sentence:
 
 
 def describe_structure(view: InternalView) -> Section:
-    """Tables of columns beside those of records drawn anew, and the distance to the closest row."""
+    """Tables of columns next to those of records drawn again, and the distance to the closest row."""
     anchor, title = "structure", REVIEWERS("structure.title")
     structure = view.structure
     if structure is None:
@@ -99,20 +99,20 @@ def describe_structure(view: InternalView) -> Section:
 
 
 def _judge(structure: StructureView, clocks: Mapping[str, Clock]) -> list[Sentence]:
-    said: list[Sentence] = []
+    sentences: list[Sentence] = []
     for count, value, chance in structure.means:
-        said.append(
+        sentences.append(
             REVIEWERS("structure.mean", columns=_name(count), distance=format_number(value), chance=format_number(chance))
         )
     if structure.worst_pairs:
         worst = structure.worst_pairs[0]
         distance = format_number(worst.distance)
-        said.append(review("structure.worst", one=Name(worst.one), other=Name(worst.other), distance=distance))
+        sentences.append(review("structure.worst", one=Name(worst.one), other=Name(worst.other), distance=distance))
     if structure.triples_tried:
-        said.append(REVIEWERS("structure.lost", triples=count_things(structure.triples_tried, "set")))
+        sentences.append(REVIEWERS("structure.lost", triples=count_things(structure.triples_tried, "set")))
     if structure.group_means is not None:
-        said += _judge_groups(structure.group_means, clocks)
-    return said
+        sentences += _judge_groups(structure.group_means, clocks)
+    return sentences
 
 
 def _judge_closest(closest: ClosestView | None) -> list[Sentence]:
@@ -130,15 +130,15 @@ def _judge_closest(closest: ClosestView | None) -> list[Sentence]:
     ]
 
 
-def _judge_groups(found: GroupMeansView, clocks: Mapping[str, Clock]) -> list[Sentence]:
-    worst = found.worst[0]
+def _judge_groups(means: GroupMeansView, clocks: Mapping[str, Clock]) -> list[Sentence]:
+    worst = means.worst[0]
     clock = clocks.get(worst.column)
     return [
         REVIEWERS(
             "structure.groups",
-            groups=count_things(found.compared, "mean"),
-            off=format_number(found.mean),
-            chance=format_number(found.by_chance),
+            groups=count_things(means.compared, "mean"),
+            off=format_number(means.mean),
+            chance=format_number(means.by_chance),
         ),
         review(
             "structure.worst_group",

@@ -36,11 +36,11 @@ def describe_subgroups(view: InternalView) -> Section:
 def _describe_means(view: InternalView, anchor: str) -> Section:
     """The means of each group before and after, of rows that are not one record's: these have no errors."""
     unasked = list_unasked(view)
-    title, told = REVIEWERS("subgroups.title_means"), []
+    title, sentences = REVIEWERS("subgroups.title_means"), []
     if unasked:
-        told = [review("subgroups.not_asked_swapped", columns=list_names(unasked))]
+        sentences = [review("subgroups.not_asked_swapped", columns=list_names(unasked))]
     if not view.subgroups:
-        return Section(anchor, title, absent=told[0] if told else REVIEWERS("section.not_measured"))
+        return Section(anchor, title, absent=sentences[0] if sentences else REVIEWERS("section.not_measured"))
     heads, shows = list_heads("subgroups.head_means"), REVIEWERS("subgroups.shows_means")
     if view.swap is not None:
         heads, shows = list_heads("subgroups.head_means_swapped"), REVIEWERS("subgroups.shows_means_swapped")
@@ -52,7 +52,7 @@ def _describe_means(view: InternalView, anchor: str) -> Section:
         sign=REVIEWERS("subgroups.sign_means"),
         says=(
             *(sentence for groups in view.subgroups for sentence in (*_judge_means(groups, view), *_tell_small(groups))),
-            *told,
+            *sentences,
         ),
         tables=tuple(table for groups in view.subgroups for table in _list_tables(groups, heads, view.clocks)),
     )
@@ -104,14 +104,14 @@ def _judge_means(groups: SubgroupsView, view: InternalView) -> list[Sentence]:
 def _judge(groups: SubgroupsView) -> list[Sentence]:
     """Who is served worst, and of whom the largest error was to be expected before the charge: that is what a limit on the errors
     of groups is on."""
-    said: list[Sentence] = []
+    sentences: list[Sentence] = []
     worst = _find_worst(
         ((column.error or 0.0) / (groups.whole.get(name) or math.inf), group, name, column)
         for group, name, column in _list_measured(groups)
     )
     if worst is not None:
         _, group, name, column = worst
-        said.append(
+        sentences.append(
             review(
                 "subgroups.worst",
                 by=Name(groups.by),
@@ -127,7 +127,7 @@ def _judge(groups: SubgroupsView) -> list[Sentence]:
     )
     if expected is not None:
         error, group, name, column = expected
-        said.append(
+        sentences.append(
             review(
                 "subgroups.expected",
                 by=Name(groups.by),
@@ -137,7 +137,7 @@ def _judge(groups: SubgroupsView) -> list[Sentence]:
                 came=format_number(column.error),
             )
         )
-    return said
+    return sentences
 
 
 def _tell_small(groups: SubgroupsView) -> list[Sentence]:

@@ -76,7 +76,7 @@ def test_gates_on_groups_pass_on_their_side_of_the_limit() -> None:
     assert judged(anonymity_k=5, l_diversity={"ill": 2}) == [True, True]
     assert judged(anonymity_k=6, l_diversity={"ill": 3}) == [False, False]
     [gate] = judge_groups(groups, Gates(anonymity_k=6))
-    assert gate.words == "a limit on the groups of the released table is not met (which one, and the figure, are in the vault)."
+    assert gate.refusal == "a limit on the groups of the released table is not met (which one, and the figure, are in the vault)."
 
 
 def policy_of(protect: str) -> Policy:

@@ -61,9 +61,9 @@ def link_by_hand(compared: Compared, masked: tuple[str, ...], *, by_noise: bool 
     unit = {name: float(np.std(seen[name])) for name in masked}
     if by_noise:
         for name in masked:
-            off = compared.released.column(name).to_numpy() - seen[name][compared.own]
+            off = compared.released.column(name).to_numpy() - seen[name][compared.original_of]
             unit[name] *= max(float(np.sqrt(np.mean((off / unit[name]) ** 2))), LEAST_NOISE)
-    for row, own in enumerate(compared.own.tolist()):
+    for row, own in enumerate(compared.original_of.tolist()):
         cells = {name: compared.released.column(name)[row].as_py() for name in policy.kept_columns}
         alike = [
             i

@@ -48,7 +48,7 @@ def tiny(tmp_path: Path) -> TinySite:
 
 def look(tiny: TinySite, policy: str = "people", by: str = "ana") -> Look:
     """Somebody looks at the source."""
-    return note_look(tiny.site, tiny.site.policy(policy), by=by, on="mask", digest="", compared=SETTINGS)
+    return note_look(tiny.site, tiny.site.policy(policy), by=by, digest="", compared=SETTINGS)
 
 
 def chain_of(*parts: str | ReleaseId) -> tuple[Event, ...]:
@@ -64,14 +64,14 @@ def chain_of(*parts: str | ReleaseId) -> tuple[Event, ...]:
 def test_a_look_is_an_event_with_its_policy_and_nothing_of_the_data(tiny: TinySite) -> None:
     """Whose policy can be read for ever after, whatever becomes of its file."""
     policy = tiny.site.policy("people")
-    noted = note_look(tiny.site, policy, by=" ana ", on="mask", digest=DIGEST, compared=[f" {SETTINGS[0]} ", SETTINGS[1]])
+    noted = note_look(tiny.site, policy, by=" ana ", digest=DIGEST, compared=[f" {SETTINGS[0]} ", SETTINGS[1]])
     *_, event = tiny.events()
     content = {"policy": "people", "population": "folk", "policy_hash": policy.canonical_hash()}
     content |= {"by": "ana", "on": "mask", "digest": DIGEST}
     assert (event.kind, event.release, dict(event.content)) == ("looked", None, {**content, "compared": list(SETTINGS)})
     assert group_looks(tiny.events()).get("people", ()) == (noted,)
     assert (noted.number, noted.noted, noted.compared) == (event.number, event.noted, SETTINGS)
-    assert noted.words == f"{event.noted[:10]} by ana, at a source, which was masked: dp-cdf, epsilon 1; dp-cdf, epsilon 2"
+    assert noted.description == f"{event.noted[:10]} by ana, at a source, which was masked: dp-cdf, epsilon 1; dp-cdf, epsilon 2"
     (tiny.home / "policies" / "people.yaml").unlink()
     with tiny.site.open_registry(read_only=True) as registry:
         assert policy_of(registry, noted.policy_hash) == policy
@@ -90,14 +90,6 @@ def test_a_name_is_one_line(tiny: TinySite, by: str) -> None:
     """That can be printed; else nothing is noted, and so nothing read."""
     with pytest.raises(WrongUsage, match="a name is one line"):
         look(tiny, by=by)
-    assert tiny.events() == ()
-
-
-@pytest.mark.parametrize(("on", "digest"), [("folder", ""), ("mask", "abc"), ("mask", "AB" * 32), ("mask", f"{DIGEST}\n")])
-def test_a_look_is_of_a_known_kind_with_a_hash(tiny: TinySite, on: str, digest: str) -> None:
-    """With the hash of it, which cannot carry a text."""
-    with pytest.raises(WrongUsage, match="a look is by mask or by a run"):
-        note_look(tiny.site, tiny.site.policy("people"), by="ana", on=on, digest=digest, compared=SETTINGS)  # type: ignore[arg-type]
     assert tiny.events() == ()
 
 
@@ -174,7 +166,7 @@ def test_what_was_called_public_is_a_look_if_it_was_the_source(origin: str, *, c
     charged = Event(2, RESERVED, NOTED, ONE, {"population": "folk", "origins": [origin]}, "")
     found = find_looks_before((said, charged), ONE)
     assert [look.on for look in found] == ["public"] * concerns
-    assert all("that is public, as they said (shelf): dp-cdf, epsilon 1" in look.words for look in found)
+    assert all("that is public, as they said (shelf): dp-cdf, epsilon 1" in look.description for look in found)
     theirs = [VerifiedEvent(each.number, each.kind, str(each.release), dict(each.content), "") for each in (said, charged)]
     assert _concerns(*theirs) is concerns  # pyright: ignore[reportPrivateUsage]
 

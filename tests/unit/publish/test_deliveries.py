@@ -63,7 +63,7 @@ def test_what_is_outstanding_follows_from_state_events_and_targets(
 ) -> None:
     """Deliveries of what is public, and recalls wherever something is, whatever site.yaml says by now."""
     status = ReleaseStatus(RELEASE, state, package_hash=HASH)
-    assert [task.words for task in list_tasks(tell(*happened), {RELEASE: status}, targets)] == words
+    assert [task.description for task in list_tasks(tell(*happened), {RELEASE: status}, targets)] == words
 
 
 def judge(*happened: tuple[str, dict[str, Any]], published: str = HASH) -> list[str]:

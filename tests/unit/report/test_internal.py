@@ -269,10 +269,10 @@ def test_every_figure_of_the_view_is_in_the_words_of_the_page() -> None:
 @pytest.mark.slow
 def test_words_follow_the_figures() -> None:
     """What is said of errors, of attacks, of groups and of what was left out turns when they turn."""
-    assert "3 of 4 columns lie inside the range expected." in read(sample_view())
+    assert "Inside the range expected: 3 of 4 columns." in read(sample_view())
     assert "mdvis lies above: expected 0.301 (0.262 to 0.344), actual 0.391." in read(sample_view())
     low = column("a", actual_error=0.01, partitioned=True)
-    assert "0 of 1 column lies inside the range expected." in read(sample_view(columns=(low,)))
+    assert "Inside the range expected: 0 of 1 column." in read(sample_view(columns=(low,)))
     assert "a lies below" in read(sample_view(columns=(low,)))
     assert "No better than the mean for everybody: a." in read(sample_view(columns=(column("a", actual_error=1.0),)))
     said = "linking gains most; it succeeds in 14.2% (12.7% to 15.7%) of the cases"
@@ -311,10 +311,10 @@ def test_whether_an_error_is_outside_is_what_the_view_says() -> None:
     """And not compared again: of a method without noise the range has no width, and rounding alone leaves it."""
     still = column("a", expected_error=0.1, expected_low=0.1, expected_high=0.1, actual_error=0.1 + 1e-9)
     text = read(sample_view(columns=(still,)))
-    assert "1 of 1 column lies inside the range expected." in text
+    assert "Inside the range expected: 1 of 1 column." in text
     assert "a lies above" not in text
     above = dataclasses.replace(still, partitioned=True)
-    assert "0 of 1 column lies inside the range expected. a lies above: expected 0.1" in read(sample_view(columns=(above,)))
+    assert "Inside the range expected: 0 of 1 column. a lies above: expected 0.1" in read(sample_view(columns=(above,)))
 
 
 def test_a_column_without_a_range_says_why() -> None:
@@ -349,7 +349,7 @@ def test_a_column_without_a_range_says_why() -> None:
 def test_a_link_that_was_thinned_is_told_from_one_that_was_made(original: float, released: float, words: str) -> None:
     """Whichever sign it has: below nothing, a difference above nothing is thinner."""
     views = CorrelationView(("a", "b"), ((1.0, original), (original, 1.0)), ((1.0, released), (released, 1.0)))
-    assert f"{words} 1 of 1 pair differs by more than 0.1." in read(sample_view(correlations=views))
+    assert f"{words} Different by more than 0.1: 1 of 1 pair." in read(sample_view(correlations=views))
 
 
 @given(FLOATS.filter(lambda value: not 1.7e308 < abs(value) < math.inf))

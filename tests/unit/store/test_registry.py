@@ -298,7 +298,7 @@ def test_a_chain_that_was_written_anew_is_found(path: Path, place: int) -> None:
         read_events(path, kept_at_the_beginning())
     rewrite(path, lambda bodies: None)
     assert len(read_events(path, kept_at_the_beginning())) == 5
-    with pytest.raises(RegistryChanged, match=r"event 5 .*written anew"):
+    with pytest.raises(RegistryChanged, match=r"event 5 .*rewritten"):
         read_events(path, kept)
 
 

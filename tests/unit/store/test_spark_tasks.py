@@ -48,14 +48,18 @@ def run(file: Path, work: Any, *, release: tuple[str, str] | None = None) -> lis
     return [(row["place"], row["entries"], row["counts"]) for row in rows]
 
 
-@pytest.mark.parametrize("together", [1, 50, 1 << 20])
-def test_cells_are_counted_whatever_is_sorted_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: int) -> None:
+@pytest.mark.parametrize("merged", [1, 8, 1000])
+def test_cells_are_counted_however_many_batches_are_put_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, merged: int
+) -> None:
     """Numbers and texts, NaN and what is missing, in many batches and small blobs."""
-    monkeypatch.setattr(spark_tasks, "_TOGETHER", together)
+    monkeypatch.setattr(spark_tasks, "_MERGED", merged)
     monkeypatch.setattr(spark_tasks, "BATCH", 7)
     monkeypatch.setattr(spark_tasks, "_BLOB", 3)
     random = np.random.default_rng(1)
-    numbers = pa.array(np.where(random.random(300) < 0.2, np.nan, random.integers(-9, 9, 300) / 2), mask=random.random(300) < 0.2)
+    odd = np.array([0x7FF8000000000001], dtype=np.uint64).view(np.float64)[0]
+    values = random.choice([np.nan, odd, -0.0, 0.0, 0.5, -1.0, 3.5], 300)
+    numbers = pa.array(values, mask=random.random(300) < 0.2)
     texts = pa.array(random.choice(["a", "b", "Ü"], 300), mask=random.random(300) < 0.2)
     near = pa.array(random.integers(-(1 << 63), -(1 << 63) + 99, 300))
     far = pa.array(random.choice([-(1 << 63), 0, (1 << 63) - 1], 300))

@@ -161,7 +161,7 @@ def revokes(monkeypatch: pytest.MonkeyPatch, events: Sequence[Event]) -> None:
 
 def everything_told(found: ReleaseStatus) -> tuple[object, ...]:
     """All that is told of a release whose votes are blind."""
-    return found.state, found.reason, found.since, found.moments, found.decided, found.told, found.voters, found.is_blind
+    return found.state, found.reason, found.since, found.moments, found.decided, found.disclosed, found.voters, found.is_blind
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The rooms of a population's vault, all of them: to read, to keep others out of, and to remove."""
+"""The file of a population's vault with the schemas of all its releases: to read, to lock, and to remove some."""
 
 from __future__ import annotations
 
@@ -11,64 +11,65 @@ import duckdb
 
 from release_pipeline.errors import StoreError
 from release_pipeline.store.database import open_database, remove_spilled, replace_database, statement
-from release_pipeline.store.exposed import BesideRooms, Sums
+from release_pipeline.store.exposed import PeopleTables, Sums
 from release_pipeline.store.files import make_vault, sync
-from release_pipeline.store.vault import ROOMS, ReleaseWorkspace
+from release_pipeline.store.vault import VAULT_LOCK, ReleaseWorkspace
 
 
-class Rooms(BesideRooms):
-    """The rooms of a population, for reading alone."""
+class VaultReader(PeopleTables):
+    """The vault of a population, read-only."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, vault: Path) -> None:
         super().__init__(connection)
         self._vault = vault
-        self.tables = {(room, name) for room, name in connection.execute(statement("schema/list_tables")).fetchall()}
+        self.tables = {(workspace, name) for workspace, name in connection.execute(statement("schema/list_tables")).fetchall()}
 
     def has(self, table: str) -> bool:
-        """Whether the vault has this table beside its rooms."""
+        """Whether the vault has this table outside the schemas of releases."""
         return ("main", table) in self.tables
 
     def sum_people(self, key: bytes) -> Sums | None:
-        """Over all that is kept of people beside the rooms; none where one of the tables is missing."""
+        """The sums over all that is kept of people; none where one of the tables is missing."""
         return Sums.of(self._connection, key) if all(map(self.has, ("exposed", "identities", "charged"))) else None
 
-    def enter(self, room: str) -> ReleaseWorkspace | None:
+    def open_workspace(self, workspace: str) -> ReleaseWorkspace | None:
         """The workspace of a release, if it is there with its notes."""
-        if (room, "notes") not in self.tables:
+        if (workspace, "notes") not in self.tables:
             return None
-        self._connection.execute(statement("schema/use_release_schema", workspace=room))
+        self._connection.execute(statement("schema/use_release_schema", workspace=workspace))
         return ReleaseWorkspace(self._connection, self._vault)
 
 
 @contextmanager
-def open_rooms(vault: Path, population: str, *, wait: float) -> Generator[Rooms]:
-    """The rooms of a population, whose file is there; nobody writes to them meanwhile."""
-    with ROOMS, open_database(vault / f"{population}.duckdb", read_only=True, wait=wait) as connection:
-        yield Rooms(connection, vault)
+def open_vault(vault: Path, population: str, *, wait: float) -> Generator[VaultReader]:
+    """The vault of a population, whose file is there; nobody writes to it meanwhile."""
+    with VAULT_LOCK, open_database(vault / f"{population}.duckdb", read_only=True, wait=wait) as connection:
+        yield VaultReader(connection, vault)
 
 
 @contextmanager
 def locked_vault(vault: Path, population: str) -> Generator[None]:
-    """Nobody is in a room of this population meanwhile."""
+    """Nobody works with the vault of this population meanwhile."""
     make_vault(vault)
-    with ROOMS, open_database(vault / f"{population}.duckdb"):
+    with VAULT_LOCK, open_database(vault / f"{population}.duckdb"):
         yield
 
 
 def prune_workspaces(file: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> list[str]:
-    """Remove the rooms that `choose` picks of those in a population's file, and rewrite the file without them, spilled pages too:
-    what was in them is in no file of the vault then. Gives their names; `choose` is asked under the lock of the file.
+    """Remove the releases' schemas that `choose` picks of those in a population's file, and give their names. The file is
+    rewritten without them, spilled pages too, so that no file of the vault has what was in them. `choose` is asked under the lock
+    of the file.
 
-    The work is done in copies, and the file replaced while its lock is held: stopped anywhere, the old or the new one is there,
-    whole, and the next call begins anew.
+    The work is done in copies, and the file is replaced while its lock is held. Stopped anywhere, the old or the new file is
+    there, whole, and the next call starts again.
     """
     first, second = (file.with_name(f".{file.name}.{step}") for step in ("without", "pruned"))
-    with ROOMS, open_database(file) as locked:
+    with VAULT_LOCK, open_database(file) as locked:
         for left in [path for step in (first, second) for path in file.parent.glob(f"{step.name}*")]:
             left.unlink()
         remove_spilled(file)
-        rooms = [name for (name,) in locked.execute(statement("schema/list_rooms")).fetchall()]
-        chosen = [workspace for workspace in choose(rooms) if workspace in rooms]
+        workspaces = [name for (name,) in locked.execute(statement("schema/list_release_schemas")).fetchall()]
+        chosen = [workspace for workspace in choose(workspaces) if workspace in workspaces]
         if not chosen:
             return []
         _copy_database(locked, first)
