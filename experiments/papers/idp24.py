@@ -25,8 +25,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from experiments.linkage import record_linkage
 from experiments.forests import measure_forest
+from experiments.linkage import record_linkage
 from experiments.papers.masking import (
     Rank,
     add_losses,

@@ -27,7 +27,6 @@ from release_pipeline.ledger.states import (
     ReleaseStatus,
     check_move,
     move,
-    read_state,
     read_statuses,
     status_of,
 )
@@ -298,7 +297,7 @@ def _check_last_vote(registry: Registry, status: ReleaseStatus, sign: Sign, sign
     """Whether a vote is new, and not the person's last one again. Nobody can make a vote the last
     that a later one replaced; of two that were signed in one second nobody knows which is the
     last."""
-    statement, void = signed["statement"], find_void(registry.events)
+    statement, void = signed["statement"], read_state(registry.events).void
     votes = [
         event.content["signed"]["statement"]
         for event in registry.events

@@ -38,11 +38,6 @@ class ColumnKind(Frozen):
     is_released: ClassVar[bool] = True
 
     @property
-    def clock(self) -> Clock | None:
-        """The rule by which its numbers are moments; None where they are none."""
-        return None
-
-    @property
     def reasons(self) -> tuple[str, ...]:
         """Why an entry may be no value."""
         return ()
