@@ -104,14 +104,14 @@ def describe_exploration(document: Plain, *, every: bool, draw: Draw | None = No
 
 def describe_met(document: Plain) -> Iterator[str]:
     """What meets the targets, by method."""
-    words = {setting["number"]: setting["words"] for setting in document["settings"]}
+    labels = {setting["number"]: setting["words"] for setting in document["settings"]}
     targets = " ".join(document["targets"])
     for met in document["met"]:
         meets, draws, number = met["meets"], met["draws"], met["number"]
         if number is None:
             yield EXPLORE("line.not_met", method=met["method"], targets=targets, meets=meets, draws=draws)
         else:
-            yield EXPLORE("line.met", number=number, words=words[number], targets=targets, meets=meets, draws=draws)
+            yield EXPLORE("line.met", number=number, words=labels[number], targets=targets, meets=meets, draws=draws)
 
 
 def describe_figures(document: Plain) -> Iterator[str]:
