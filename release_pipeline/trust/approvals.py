@@ -27,6 +27,7 @@ from release_pipeline.ledger.states import (
     ReleaseStatus,
     check_move,
     move,
+    read_state,
     read_statuses,
     status_of,
 )
