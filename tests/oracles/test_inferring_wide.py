@@ -1,4 +1,4 @@
-"""Guesses in tables of many columns, against guesses looked up row by row."""
+"""Guesses in tables of many columns, which are added up once for all secrets, against guesses looked up row by row."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def guess_by_hand(table: Attacked, secret: AttackedColumn, person: int, left: li
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_secrets_of_a_wide_table_are_guessed_as_by_hand(seed: int) -> None:
+def test_all_secrets_at_once_are_guessed_as_one_by_one(seed: int) -> None:
     """Ties count as ties, a constant tells nothing, and a secret's own column is left out."""
     table = make_table(seed)
     people = draw_people(ROWS, noise_stream(SECRET, "people"), most=15)

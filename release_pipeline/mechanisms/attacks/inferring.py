@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from release_pipeline.errors import InvalidArgument
 from release_pipeline.mechanisms.attacks.view import Attack, Attacked, AttackedColumn, People, Rows, View, draw_people, judge
 from release_pipeline.mechanisms.basis.grid import FloatArray, IntArray
 from release_pipeline.mechanisms.noise import NoiseStream
-from release_pipeline.mechanisms.risk.neighbours import ROUNDING, SLACK, Nearest, Neighbours
+from release_pipeline.mechanisms.risk.neighbours import MOST_AXES, ROUNDING, SLACK, Nearest, Neighbours, count_axes
 
 INFERRED = 500  # people attacked, at most, each once for every column, and as many in the control group
 TOLERANCE = 0.05  # of the mean absolute deviation: a number is inferred if the guess is as near as this
@@ -41,8 +42,9 @@ def infer(table: Attacked, *, stream: NoiseStream, people: People | None = None,
     people = people or draw_people(len(table), stream, most=INFERRED)
     results: list[Attack] = []
     sums = [np.zeros(len(some)) for some in (people.targets, people.control)]
-    for secret in table.columns:
-        tried, guess = infer_column(table, secret, people)
+    is_wide = _count_axes(table) > MOST_AXES
+    each = _infer_all(table, people) if is_wide else (infer_column(table, secret, people) for secret in table.columns)
+    for secret, (tried, guess) in zip(table.columns, each, strict=True):
         for total, successes in zip(sums, tried, strict=True):
             total += successes
         name = f"inferring {secret.name}"
@@ -51,6 +53,49 @@ def infer(table: Attacked, *, stream: NoiseStream, people: People | None = None,
     guess = float(np.mean([result.guess for result in results]))
     worst = max(results, key=lambda result: result.risk.value).worst
     return Inference(judge("inferring", means[0], means[1], guess=guess, among=among, worst=worst), tuple(results))
+
+
+def _count_axes(table: Attacked) -> int:
+    """How many axes a tree of the released rows would have: see `neighbours`."""
+    return sum(1 if column.is_numeric else count_axes(len(np.unique(column.released))) for column in table.columns)
+
+
+def _infer_all(table: Attacked, people: People) -> Iterator[tuple[list[FloatArray], float]]:
+    """What `infer_column` gives for each column, by all others, at a cost that grows with their number
+    and not with its square."""
+    released = np.stack([column.released[people.left] for column in table.columns], dtype=np.float64)
+    width = released.max(axis=1) - released.min(axis=1)
+    is_number = np.array([column.is_numeric for column in table.columns])
+    scale = np.where(is_number, np.divide(1.0, width, out=np.zeros_like(width), where=width > 0), -1.0)
+    tolerance = np.array([_find_tolerance(column) for column in table.columns])
+    both = (people.targets, people.control)
+    who = np.concatenate(both)
+    truth = np.stack([column.of_people(who) for column in table.columns], axis=1, dtype=np.float64)
+    if not (np.isfinite(scale).all() and np.isfinite(truth).all() and np.isfinite(width).all()):
+        raise InvalidArgument("there are numbers whose distance is not finite.", where="the attacked columns")
+    chance = np.stack([_guess_of_person(released, scale, own, tolerance) for own in truth])
+    for place, column in enumerate(table.columns):
+        values, count = np.unique(column.released[people.left], return_counts=True)
+        guess = _guess_best(values, count, tolerance[place], column.original)
+        yield np.split(chance[:, place], [len(people.targets)]), guess
+
+
+def _guess_of_person(released: FloatArray, scale: FloatArray, truth: FloatArray, tolerance: FloatArray) -> FloatArray:
+    """For each column as the secret, the share of the rows nearest by all others that have the person's value right.
+
+    `released` has a row for each column and a column for each released row. `scale` is one over the range of a column of numbers,
+    0 for one without range, -1 for categories. All distances are added up once, and each secret's own is taken off.
+    """
+    apart = np.abs(released - truth[:, np.newaxis])
+    distance = np.where(scale[:, np.newaxis] < 0, apart != 0, apart * scale[:, np.newaxis])
+    total = distance.sum(axis=0)
+    rest = total - distance
+    nearest = rest.argmin(axis=1)
+    least = np.take_along_axis(rest, nearest[:, np.newaxis], axis=1)
+    rounding = ROUNDING * len(released) * np.maximum(total, total[nearest][:, np.newaxis])
+    near = rest <= least * (1 + SLACK) + rounding
+    right = near & (apart <= widen(tolerance, truth)[:, np.newaxis])
+    return right.sum(axis=1) / near.sum(axis=1)
 
 
 def widen(tolerance: Any, truth: Any) -> Any:

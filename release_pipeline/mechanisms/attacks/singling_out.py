@@ -193,8 +193,10 @@ def _single_out(table: Attacked, rows: Rows, people: People, stream: NoiseStream
     kinds = [column.is_numeric for column in table.columns]
     tried = [make_by_one_column(released, kinds, stream), make_by_several_columns(released, kinds, stream)]
     guesses = [make_by_chance(released, kinds, stream, most=most) for most in (1, MOST_COLUMNS)]
+    del released
     side = Side([column.of_people(targets) for column in table.columns])
     hits, lucky = ([side.single_out(predicates) for predicates in made] for made in (tried, guesses))
+    del side
     side = Side([column.of_people(control) for column in table.columns])
     misses = [side.single_out(predicates) for predicates in tried]
     names = ("singling out by one column", "singling out by several columns")
