@@ -6,7 +6,7 @@ clusters of methods.md section 1; `curve` has orders of whole records.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -14,9 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument, InvalidType
+from release_pipeline.mechanisms.basis.arrays import pieces
 from release_pipeline.mechanisms.basis.grid import IntArray
-from release_pipeline.mechanisms.basis.tally import Tally
-from release_pipeline.mechanisms.noise import NoiseStream, mix_positions, shuffled_positions
+from release_pipeline.mechanisms.basis.tally import Tally, is_dense
+from release_pipeline.mechanisms.noise import NoiseStream, PositionMixer, WordArray, shuffled_positions
+
+_u64 = np.uint64
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -99,13 +102,52 @@ def rank_clusters(values: npt.ArrayLike, k: int, *, ties: NoiseStream | None = N
 def rank_records(values: IntArray, k: int, ties: NoiseStream | None = None) -> tuple[Tally, npt.NDArray[np.integer[Any]]]:
     """The tally of these values, and the rank cluster of each record, in as few bytes as their number needs.
 
-    Equal values are ordered by a keyed permutation of their positions drawn from `ties`, or by position if there is none.
+    Equal values are ordered by a keyed permutation of their positions drawn from `ties`, or by position if there is none. Where
+    there are few values for so many records, these are looked at in that order, piece by piece: the rank of each is the one that
+    its value has reached. No order of all is made.
     """
-    last = count_clusters(len(values), k) - 1
-    order = sort_records([values], ties)
-    cluster = np.empty(len(values), dtype=np.int32 if last < 2**31 else np.int64)
-    cluster[order] = np.minimum(np.arange(len(values)) // k, last)
-    return Tally.of_ascending(values[order]), cluster
+    n, last = len(values), count_clusters(len(values), k) - 1
+    cluster = np.empty(n, dtype=np.int32 if last < 2**31 else np.int64)
+    lowest = int(values.min())
+    span = int(values.max()) - lowest + 1
+    if not is_dense(span, n):
+        order = sort_records([values], ties)
+        for part in pieces(n):
+            ranks = np.arange(part.start, part.stop, dtype=np.int64)
+            cluster[order[part]] = np.minimum(ranks // k, last)
+        return Tally.of_ascending(values[order]), cluster
+    column = Tally.of(values)
+    reached = np.empty(span, dtype=np.int64)  # the rank of the next record of each value
+    reached[column.entries - lowest] = column.ends - column.counts
+    for records in _order_positions(n, ties):
+        found = values[records] - lowest
+        order = _sort_places(found, span)
+        found, records = found[order], records[order]
+        begins = np.flatnonzero(np.append(True, found[1:] != found[:-1]))
+        counts = np.diff(begins, append=len(found))
+        ranks = np.repeat(reached[found[begins]] - begins, counts) + np.arange(len(found))
+        reached[found[begins]] += counts
+        cluster[records] = np.minimum(ranks // k, last)
+    return column, cluster
+
+
+def _order_positions(count: int, ties: NoiseStream | None) -> Iterator[npt.NDArray[np.intp]]:
+    """All positions in the order of their keyed numbers, piece by piece; in their own order without a key."""
+    bits = _count_bits(count)
+    mixer = None if ties is None else PositionMixer(bits, ties)
+    for part in pieces(count if mixer is None else 1 << bits):
+        numbers = np.arange(part.start, part.stop, dtype=np.uint64)
+        positions = (numbers if mixer is None else mixer.unmix(numbers)).view(np.int64).astype(np.intp, copy=False)
+        if len(positions := positions[positions < count]):
+            yield positions
+
+
+def _sort_places(places: IntArray, span: int) -> npt.NDArray[np.intp]:
+    """The stable order of places below `span`, 16 bits at a time, which takes no comparisons."""
+    order = np.argsort(places.astype(np.uint16), kind="stable")
+    for done in range(16, (span - 1).bit_length(), 16):
+        order = order[np.argsort((places[order] >> done).astype(np.uint16), kind="stable")]
+    return order
 
 
 def count_clusters(n: int, k: int) -> int:
@@ -129,12 +171,95 @@ def sort_records(columns: Sequence[npt.NDArray[Any]], ties: NoiseStream | None) 
     """The records in ascending order of the first column, equal ones of the next, and so on.
 
     Records that are equal in all columns are ordered by a keyed permutation of their positions drawn from `ties`, or by position.
-    Integer comparisons only: every processor gives the same order.
+
+    One sort of 64-bit words [first column | keyed position] where both fit; where they do not, the column's low bits are left out
+    and the runs that this leaves undecided are put right afterwards, as are those that only a later column decides. Integer
+    comparisons only: every processor gives the same order.
     """
-    places = np.arange(len(columns[0]), dtype=np.uint64)
-    if ties is not None:
-        places = mix_positions(places, max((len(places) - 1).bit_length(), 1), ties)
-    return np.lexsort([places, *reversed(columns)])
+    first = columns[0]
+    lowest, highest, place_bits = int(first.min()), int(first.max()), _count_bits(len(first))
+    left_out = max((highest - lowest).bit_length() + place_bits - 64, 0)
+    mixer = None if ties is None else PositionMixer(place_bits, ties)
+    packing = _Packing(lowest % 2**64, left_out, place_bits, mixer)
+    packed = packing.pack(first)
+    packed.sort()
+    places = packing.find_place(packed)
+    if unsettled := columns if left_out else columns[1:]:
+        _settle_runs(unsettled, places, packing.find_first(packed), mixer)
+    return packing.unmix(places)
+
+
+def _count_bits(records: int) -> int:
+    """How many bits a position needs."""
+    return max((records - 1).bit_length(), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Packing:
+    """Words of a value above `base`, less its lowest bits that are `left_out`, and of so many bits for a keyed place."""
+
+    base: int
+    left_out: int
+    place_bits: int
+    mixer: PositionMixer | None
+
+    def pack(self, values: npt.NDArray[Any]) -> WordArray:
+        """The words of the records."""
+        words = np.arange(len(values), dtype=np.uint64)
+        if self.mixer is not None:
+            self.mixer.mix(words)
+        for part in pieces(len(words)):
+            above = values[part].astype(np.uint64) - _u64(self.base)
+            words[part] |= above >> _u64(self.left_out) << _u64(self.place_bits)
+        return words
+
+    def find_first(self, words: WordArray) -> WordArray:
+        """What they have of the value."""
+        return words >> _u64(self.place_bits)
+
+    def find_place(self, words: WordArray) -> WordArray:
+        """The keyed place."""
+        return words & _u64((1 << self.place_bits) - 1)
+
+    def unmix(self, places: WordArray) -> npt.NDArray[np.intp]:
+        """The records of keyed places, in the memory of these."""
+        records = places if self.mixer is None else self.mixer.unmix(places)
+        return records.view(np.int64).astype(np.intp, copy=False)
+
+
+def _settle_runs(columns: Sequence[npt.NDArray[Any]], places: WordArray, ordered: WordArray, mixer: PositionMixer | None) -> None:
+    """Put `places` (keyed positions in the order of `ordered`, equal ones ascending) in order where `columns` decide."""
+    follows = np.empty(len(ordered), dtype=np.bool_)  # not yet told apart from the one before
+    follows[0] = False
+    np.equal(ordered[1:], ordered[:-1], out=follows[1:])
+    ranks = np.flatnonzero(_in_runs(follows))
+    follows = follows[ranks]
+    keyed = places[ranks]
+    records = (keyed.copy() if mixer is None else mixer.unmix(keyed.copy())).view(np.int64).astype(np.intp, copy=False)
+    for column in columns:
+        if not len(ranks):
+            return
+        values = column[records]
+        descents = np.flatnonzero(follows[1:] & (values[1:] < values[:-1]))
+        if len(descents):
+            run = np.cumsum(~follows)
+            unsorted = np.zeros(int(run[-1]) + 1, dtype=np.bool_)
+            unsorted[run[descents]] = True
+            wrong = np.flatnonzero(unsorted[run])
+            # a stable sort by (run, value) sorts each run in its place, and leaves equal values in the order of keyed positions
+            right = wrong[np.lexsort((values[wrong], run[wrong]))]
+            keyed[wrong], records[wrong], values[wrong] = keyed[right], records[right], values[right]
+            places[ranks[wrong]] = keyed[wrong]
+        follows[1:] &= values[1:] == values[:-1]
+        left = _in_runs(follows)
+        ranks, keyed, records, follows = ranks[left], keyed[left], records[left], follows[left]
+
+
+def _in_runs(follows: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Whether an entry follows another or is followed by one."""
+    within = follows.copy()
+    within[:-1] |= follows[1:]
+    return within
 
 
 # The least number of records of a class. For `lattice`, `cuts` and `mdav`.
@@ -153,7 +278,7 @@ def as_threshold(value: object, name: str) -> int:
 # Random parts of the records of a table (PRS20, methods.md section 5).
 #
 # Parts are drawn over the slots of the table, the numbers of its rows, and never look at a value or
-# an identity: how many records a part has depends on n and P only, and a record that is replaced
+# an identity: how many records a part has depends on n and P alone, and a record that is replaced
 # leaves its slot, and with it its part, to the one that replaces it. So neighbours differ in one
 # part, and what is done to each part with streams of its own composes in parallel.
 

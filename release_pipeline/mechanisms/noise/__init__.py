@@ -14,7 +14,7 @@ chunks or threads changes nothing.
 from release_pipeline.mechanisms.noise.gaussian import MAX_VARIANCE, MIN_VARIANCE, discrete_gaussian
 from release_pipeline.mechanisms.noise.laplace import MAX_SCALE, discrete_laplace
 from release_pipeline.mechanisms.noise.moments import gaussian_magnitude
-from release_pipeline.mechanisms.noise.orders import drawn_positions, mix_positions, shuffled_first, shuffled_positions
+from release_pipeline.mechanisms.noise.orders import PositionMixer, drawn_positions, shuffled_first, shuffled_positions
 from release_pipeline.mechanisms.noise.sampling import exp_digits
 from release_pipeline.mechanisms.noise.streams import (
     SECRET_BYTES,
@@ -35,6 +35,7 @@ __all__ = [
     "Context",
     "NoiseError",
     "NoiseStream",
+    "PositionMixer",
     "WordArray",
     "derive_key",
     "discrete_gaussian",
@@ -42,7 +43,6 @@ __all__ = [
     "drawn_positions",
     "exp_digits",
     "gaussian_magnitude",
-    "mix_positions",
     "noise_stream",
     "shuffled_first",
     "shuffled_positions",

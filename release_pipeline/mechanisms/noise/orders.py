@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from math import isqrt
+
 import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.mechanisms.basis.arrays import pieces
 from release_pipeline.mechanisms.noise.streams import WORDS, NoiseStream, WordArray
+
+_CHUNK = 1 << 14  # positions worked on at once: they stay in the cache
+_SLICE = 1 << 20  # words looked at together
 
 _u64 = np.uint64
 
@@ -32,21 +37,63 @@ def _take_words(count: int, stream: NoiseStream) -> WordArray:
 
 
 def shuffled_first(count: int, few: int, stream: NoiseStream) -> npt.NDArray[np.intp]:
-    """The first `few` of `shuffled_positions`."""
-    return shuffled_positions(count, stream)[:few]
+    """The first `few` of `shuffled_positions`, without an order of all: positions whose word is small enough are enough."""
+    first_lane = stream.take_lanes(-(-count // WORDS))
+    few = min(few, count)
+    wanted = few
+    while True:
+        wanted += 8 * isqrt(few) + 64  # of so many expected, there are fewer than `few` once in 10^15 tables
+        most = _u64(min(wanted * 2**64 // max(count, 1), 2**64 - 1))
+        positions, found = list[npt.NDArray[np.intp]](), list[WordArray]()
+        for start in range(0, count, _SLICE):
+            words = np.empty(min(_SLICE, count - start), dtype=np.uint64)
+            stream.words(0, WORDS * first_lane + start, words)
+            [small] = np.nonzero(words <= most)
+            positions.append(small + start)
+            found.append(words[small])
+        small, words = np.concatenate([np.empty(0, np.intp), *positions]), np.concatenate([np.empty(0, np.uint64), *found])
+        if len(small) >= few:
+            return small[np.argsort(words, kind="stable")[:few]]
 
 
-def mix_positions(positions: WordArray, bits: int, stream: NoiseStream) -> WordArray:
-    """A keyed one-to-one map of the numbers 0..2^bits-1, which breaks ties independently of the values: that of `positions`.
+class PositionMixer:
+    """A keyed one-to-one map of 0..2^bits-1, which breaks ties independently of the values.
 
     Three rounds of odd multiplication, addition and xor-shift, each of them invertible modulo 2^bits. It orders equal values and
     carries no claim: no statement of methods.md section 2 depends on how ties are broken, only on that it ignores the values.
     """
-    random = np.empty(6, dtype=np.uint64)
-    stream.words(0, 3 * stream.take_lanes(2), random)
-    mask, shift = _u64((1 << bits) - 1), _u64((bits + 1) // 2)
-    mixed = positions.copy()
-    for factor, summand in zip(random[:3] | _u64(1), random[3:], strict=True):
-        mixed = mixed * factor + summand & mask
-        mixed ^= mixed >> shift
-    return mixed
+
+    __slots__ = ("_add", "_factor", "_inverse", "_mask", "_shift")
+
+    def __init__(self, bits: int, stream: NoiseStream) -> None:
+        words = np.empty(6, dtype=np.uint64)
+        stream.words(0, 3 * stream.take_lanes(2), words)
+        modulus = 1 << bits
+        factors = [int(word) % modulus | 1 for word in words[:3]]
+        self._mask = _u64(modulus - 1)
+        self._shift = _u64((bits + 1) // 2)
+        self._factor = [_u64(factor) for factor in factors]
+        self._inverse = [_u64(pow(factor, -1, modulus)) for factor in factors]
+        self._add = [_u64(int(word) % modulus) for word in words[3:]]
+
+    def mix(self, positions: WordArray) -> WordArray:
+        """The keyed numbers of `positions`; works in place, chunk by chunk."""
+        for start in range(0, len(positions), _CHUNK):
+            x = positions[start : start + _CHUNK]
+            for factor, add in zip(self._factor, self._add, strict=True):
+                x *= factor
+                x += add
+                x &= self._mask
+                x ^= x >> self._shift
+        return positions
+
+    def unmix(self, numbers: WordArray) -> WordArray:
+        """The positions that `mix` gave these numbers to; works in place, chunk by chunk."""
+        for start in range(0, len(numbers), _CHUNK):
+            x = numbers[start : start + _CHUNK]
+            for inverse, add in zip(reversed(self._inverse), reversed(self._add), strict=True):
+                x ^= x >> self._shift
+                x -= add
+                x *= inverse
+                x &= self._mask
+        return numbers

@@ -20,8 +20,11 @@ from release_pipeline.mechanisms import discrete_laplace, noise, noise_stream
 from release_pipeline.mechanisms.noise import (
     MAX_SCALE,
     NoiseError,
+    PositionMixer,
     laplace,
-    mix_positions,
+    orders,
+    shuffled_first,
+    shuffled_positions,
 )
 from release_pipeline.mechanisms.noise import sampling as exponentials
 from release_pipeline.mechanisms.noise.sampling import Round
@@ -169,12 +172,24 @@ def test_a_forked_process_does_not_repeat_its_parents_stream() -> None:
 
 
 @given(st.integers(1, 40))
-def test_positions_are_mixed_one_to_one(bits: int) -> None:
-    """Small domains are permuted completely."""
+def test_position_mixer_is_one_to_one(bits: int) -> None:
+    """mix then unmix is the identity; small domains are permuted completely."""
+    mixer = PositionMixer(bits, noise_stream(SECRET, bits))
     positions = np.arange(min(1 << bits, 5000), dtype=np.uint64)
-    mixed = mix_positions(positions, bits, noise_stream(SECRET, bits))
+    mixed = mixer.mix(positions.copy())
     assert int(mixed.max()) < 1 << bits
     assert len(np.unique(mixed)) == len(positions)
+    assert np.array_equal(mixer.unmix(mixed), positions)
+
+
+@pytest.mark.parametrize("count", [0, 7, 30_011])
+@pytest.mark.parametrize("few", [1, 2_000])
+def test_the_first_of_a_shuffle_are_those_of_the_whole_order(count: int, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is looked at together, and the stream goes on at the same place."""
+    monkeypatch.setattr(orders, "_SLICE", 1_000)
+    whole, first = noise_stream(SECRET, "order"), noise_stream(SECRET, "order")
+    assert shuffled_first(count, few, first).tolist() == shuffled_positions(count, whole)[:few].tolist()
+    assert first.take_lanes(1) == whole.take_lanes(1)
 
 
 KNOWN = [1, -3, -42, 396251915577, -1436477100383608, 0]
