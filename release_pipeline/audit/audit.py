@@ -37,9 +37,8 @@ from release_pipeline.mechanisms.noise import Context, NoiseStream, drawn_positi
 from release_pipeline.mechanisms.noise.unclaimed import make_random
 from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import Plain
-from release_pipeline.policy.families.whole_table import pick_synthetic
 from release_pipeline.policy.file.sections import Target
-from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
+from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.rows.columns import Read, encode_entries, encode_features, read_weights, take_few
 from release_pipeline.rows.counted import Counting
 
@@ -184,9 +183,9 @@ def attack_table(compared: Compared, streams: Streams) -> tuple[list[Attack], di
     """The three attacks on all released columns, and inference column by column; nothing of fewer records than can be attacked.
     Linking and inferring need two columns, and all of them somebody to compare with."""
     columns: list[AttackedColumn] = []
-    for name, column in compared.policy.released_columns.items():
+    for name in compared.policy.released_columns:
         after = compared.released.column(name)
-        if isinstance(column, NoiseColumn):
+        if name in compared.policy.noise_columns:
             columns.append(AttackedColumn(name, compared.seen(name), after.to_numpy(), compared.original_of))
         else:
             columns.append(AttackedColumn(name, *encode_entries([compared.of_released(name), after])))
@@ -296,8 +295,7 @@ def audit_synthetic(
 
 def _measure_structure(compared: Compared, before: Counting, after: Counting, streams: Streams) -> dict[str, Any]:
     """How far the tables of one, two and three columns are from the original ones, next to those of records drawn again."""
-    columns = pick_synthetic(compared.policy.columns)
-    nominal = [name for name in before.encoders if isinstance(columns[name], ListedColumn)]
+    nominal = [name for name in before.encoders if name in compared.policy.listed_columns]
     random = make_random(take_secret(streams("tables of columns")))
     sizes = {name: encoder.size for name, encoder in before.encoders.items()}
     return {
@@ -338,9 +336,9 @@ def attack_without_control(compared: Compared, remake: Remake, streams: Streams,
         return {"attacks": [], "inference": {}}
     rows, people = made.num_rows, np.append(np.arange(size, 2 * size), np.arange(size))  # in `places`
     columns: list[AttackedColumn] = []
-    for name, column in compared.policy.released_columns.items():
+    for name in compared.policy.released_columns:
         before, after = take_few(compared.original(name), places), made.column(name)
-        if isinstance(column, NoiseColumn):  # on its grid, or nobody would ever be alike
+        if column := compared.policy.noise_columns.get(name):  # on its grid, or nobody would ever be alike
             original, released = column.coded_grid.snap(before.to_numpy()), after.to_numpy()
         else:
             original, released = encode_entries([before, after])

@@ -23,7 +23,6 @@ from release_pipeline.mechanisms.clusters.hierarchy import group_by
 from release_pipeline.mechanisms.risk.risk import distinct_diversity, number_entries
 from release_pipeline.policy import Policy
 from release_pipeline.policy.file.sections import Gates
-from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.rows.columns import BLANK, AnyTable, Codes, cut_table, encode_entries, number_cells
 from release_pipeline.rows.suppress import combine_cells, spell_rows
 
@@ -54,7 +53,7 @@ def measure_groups(table: AnyTable, policy: Policy, blocks: Codes | None = None)
     secrets = [
         name
         for name, column in policy.released_columns.items()
-        if column.role == "confidential" and not isinstance(column, NoiseColumn)
+        if column.role == "confidential" and name not in policy.noise_columns
     ]
     if secrets:
         group = group_by(_number(table, name) for name in names)

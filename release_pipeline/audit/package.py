@@ -16,7 +16,7 @@ from release_pipeline.audit.columns import lie_on_grid
 from release_pipeline.mechanisms.basis.dates import DATE, Clock
 from release_pipeline.policy import Policy
 from release_pipeline.policy.file.published import labels_of
-from release_pipeline.policy.kinds import ListedColumn, MissingCategory, NoiseColumn, ReleasedColumn, pick
+from release_pipeline.policy.kinds import ListedColumn, NoiseColumn, ReleasedColumn, pick
 from release_pipeline.policy.kinds.base import SUPPRESSED, LabelledColumn, reason_column
 from release_pipeline.rows.columns import AnyTable, ColumnTable, cut_table
 
@@ -155,7 +155,7 @@ def _check_listed(table: pa.Table, name: str, column: ListedColumn) -> Iterator[
     """Of a column whose entries are listed."""
     if column.reasons:
         yield from _check_reasons(table, name, (*column.reasons, SUPPRESSED))
-    known = {str(value) for value in _entries(column)} | {None}
+    known = {str(value) for value in column.values} | {None}
     if not {None if value is None else str(value) for value in table.column(name).unique().to_pylist()} <= known:
         yield f"Column {name} has values that are not declared."
 
@@ -188,8 +188,3 @@ def _check_reasons(table: pa.Table, name: str, known: Sequence[str]) -> Iterator
         yield f"Column {name} has reasons for no value that are not declared."
     if not _compute.all(_compute.xor(table.column(name).is_valid(), reasons.is_valid())).as_py():
         yield f"Column {name} has cells with neither a value nor a reason, or with both."
-
-
-def _entries(column: ListedColumn) -> list[object]:
-    missing = column.missing
-    return [*column.values, *([missing.category] if isinstance(missing, MissingCategory) else [])]

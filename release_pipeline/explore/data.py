@@ -52,14 +52,14 @@ def make_up(policy: Policy, *, rows: int | None) -> tuple[Records, tuple[str, ..
             remedy="Use --like with a file.",
         )
     count, random = rows or sketch.rows, make_random(KEY, policy.policy, "made up")
-    numbers = {name: column for name, column in policy.released_columns.items() if isinstance(column, NoiseColumn)}
-    scores = random.standard_normal((len(numbers), count))  # which of the records have the low values of each column
+    scores = random.standard_normal((len(policy.noise_columns), count))  # which records have the low values of each column
+    score_of = dict(zip(policy.noise_columns, scores, strict=True))
     columns: dict[str, pa.Array] = {}
-    for name, column in policy.released_columns.items():
+    for name in policy.released_columns:
         assumed = sketch.columns.get(name, NOTHING)
-        if isinstance(column, NoiseColumn):
-            columns[name] = pa.array(make_numbers(column, assumed, scores[list(numbers).index(name)], random))
-        elif isinstance(column, ListedColumn):
+        if number := policy.noise_columns.get(name):
+            columns[name] = pa.array(make_numbers(number, assumed, score_of[name], random))
+        elif column := policy.listed_columns.get(name):
             columns[name] = _make_entries(column, assumed, count, random)
     unassumed = [name for name in columns if name not in sketch.columns]
     if unassumed:
@@ -250,7 +250,7 @@ def _finish(policy: Policy, typed: Callable[[str], pa.Array | None], count: int,
     are_declared = np.ones(count, dtype=np.bool_)
     warnings: list[str] = []
     moved: list[str] = []
-    for name, column in policy.released_columns.items():
+    for name in policy.released_columns:
         cells = typed(name)
         if cells is None:
             raise DataRefused(
@@ -260,7 +260,7 @@ def _finish(policy: Policy, typed: Callable[[str], pa.Array | None], count: int,
                 remedy="Name a file whose columns are as the policy has them.",
             )
         whole = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
-        if isinstance(column, NoiseColumn):
+        if column := policy.noise_columns.get(name):
             values = whole.to_numpy(zero_copy_only=False).astype(np.float64)
             is_declared = np.isfinite(values)
             points = column.find_reasons(values) >= 0 if column.reasons else np.zeros(count, dtype=np.bool_)

@@ -20,7 +20,6 @@ from release_pipeline.masking import RECORD
 from release_pipeline.mechanisms.basis.grid import IntArray
 from release_pipeline.pipeline.context import StageContext
 from release_pipeline.pipeline.reading import (
-    is_coded,
     needed_columns,
     number_records,
     read_values,
@@ -113,7 +112,7 @@ def read_numbers(
         table = _name_table(policy, name)
         numbers, is_value = read_values(policy, name, workspace.cells(ingested.source, table))
         return numbers[is_value], workspace.read(table, [TIMES]).column(0).to_numpy()[is_value]
-    if is_coded(policy, name):
+    if policy.columns[name].is_coded:
         numbers, is_value = read_values(policy, name, workspace.raw(ingested.source))
         return numbers[is_value], None
     return workspace.read("records", [name]).column(name).to_numpy(), None
@@ -121,7 +120,7 @@ def read_numbers(
 
 def list_read_again(policy: Policy) -> list[str] | None:
     """The columns that are read as they were delivered once the checks were judged; None where that may be any."""
-    if any(is_coded(policy, name) for name in policy.columns):
+    if any(column.is_coded for column in policy.columns.values()):
         return None
     return [] if policy.person_column is None else [policy.person_column]
 

@@ -15,8 +15,6 @@ from release_pipeline.errors import DataRefused
 from release_pipeline.mechanisms.basis.arrays import pieces
 from release_pipeline.policy import Policy
 from release_pipeline.policy.file.sections import Person
-from release_pipeline.policy.hierarchies import Intervals
-from release_pipeline.policy.kinds import AnyColumn, GeneraliseColumn, NoiseColumn
 from release_pipeline.policy.values.periods import PATTERN, ListReading, NumberReading, Reading, RuleReading
 from release_pipeline.rows.checks import Check, Facts, refusals
 from release_pipeline.rows.columns import PART, Parts
@@ -137,7 +135,7 @@ def read_delivered(policy: Policy, table: RawTable, name: str, *, is_calculated_
     is not released, and where an expectation calculates with entries that all are numbers; else texts."""
     column, kind = policy.columns[name], table.kinds[name]
     is_unread_number = column.reading is None and column.role != "identifier" and kind == "number"
-    if is_unread_number or _is_read_as_number(column):
+    if is_unread_number or column.is_delivered_as_number:
         return table.numbers(name)
     texts = table.categories(name).to_pandas()
     if is_calculated_with and kind in ("text", "number"):
@@ -145,12 +143,6 @@ def read_delivered(policy: Policy, table: RawTable, name: str, *, is_calculated_
         if np.isfinite(numbers[texts.notna()]).all():
             return numbers
     return texts
-
-
-def _is_read_as_number(column: AnyColumn) -> bool:
-    if isinstance(column, NoiseColumn):
-        return column.dated is None
-    return isinstance(column, GeneraliseColumn) and isinstance(column.hierarchy, Intervals)
 
 
 def number_records(records: int) -> Iterator[Any]:
@@ -175,12 +167,6 @@ def has_type(policy: Policy, name: str, table: RawTable) -> bool:
     """Whether a column is there, and of a type that can be read as the policy says."""
     kind, reading = table.kinds.get(name), policy.columns[name].reading
     return kind is not None and reading is not None and (not isinstance(reading, NumberReading) or reading.can_read(kind))
-
-
-def is_coded(policy: Policy, name: str) -> bool:
-    """Whether entries of a column may be no value, and are released as such."""
-    column = policy.columns[name]
-    return bool(column.codes if isinstance(column, GeneraliseColumn) else column.separate_reasons)
 
 
 def read_values(policy: Policy, name: str, table: RawTable) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:

@@ -77,6 +77,16 @@ class ColumnKind(Frozen):
         """What stands in a cell of the pipeline for each of these reasons."""
         return {}
 
+    @property
+    def is_coded(self) -> bool:
+        """Whether entries may be no value, and are released as such."""
+        return bool(self.separate_reasons)
+
+    @property
+    def is_delivered_as_number(self) -> bool:
+        """Whether the source's cells are numbers for the policy's own suite."""
+        return False
+
     def most_values(self, *, clamps: bool) -> int | None:
         """How many different cells may be released at most; None where nothing bounds that. `clamps`: numbers stay in their
         domain."""

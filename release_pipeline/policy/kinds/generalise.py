@@ -37,6 +37,16 @@ class GeneraliseColumn(LabelledEntries):
     codes: Codes = Field(default_factory=dict[str, str])
 
     @property
+    def is_coded(self) -> bool:
+        """Whether codes are released as labels of their own."""
+        return bool(self.codes)
+
+    @property
+    def is_delivered_as_number(self) -> bool:
+        """Where its hierarchy is one of intervals."""
+        return isinstance(self.hierarchy, Intervals)
+
+    @property
     def missing_entry(self) -> str | None:
         """What stands for a missing entry, if one may be missing."""
         if self.missing == "keep":

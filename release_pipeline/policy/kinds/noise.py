@@ -280,6 +280,11 @@ class NoiseColumn(CodedColumn):
         return tuple(self.coded_grid.restore(units).tolist())
 
     @property
+    def is_delivered_as_number(self) -> bool:
+        """All but dates."""
+        return self.dated is None
+
+    @property
     def reason_entries(self) -> Mapping[str, float]:
         """The point of each reason."""
         return dict(zip(self.reasons, self.reason_points, strict=True))
