@@ -221,7 +221,8 @@ def make_crowds(policy: Policy) -> list[pa.Table]:
 
 
 def _list_moves_of_ranks(policy: Policy) -> Iterator[dict[str, Move]]:
-    """Moves of the same kind in each column, for clusters of k ranks."""
+    """Made-up columns, each with one record that is replaced, where methods that rank in clusters of k lose most. In every
+    table the same happens to all columns."""
     block = max(policy.protect.k or 1, policy.records_per_person) * policy.parts
     zeros, ones = np.zeros(block), np.ones(block)
     first = np.append(np.zeros(block - 1), 1.0) if block > policy.records_per_person else zeros
@@ -235,10 +236,11 @@ def _list_moves_of_ranks(policy: Policy) -> Iterator[dict[str, Move]]:
         "one leaves many at the lower end": (np.zeros(2 * block), 1.0),
     }
     widths = {name: column.exact_grid.width for name, column in policy.noise_columns.items()}
-    for description, (shares, to) in shapes.items():
-        yield {
-            name: Move(description, np.rint(shares * width).astype(np.int64), round(to * width)) for name, width in widths.items()
-        }
+    for description, (shares, replaced_by) in shapes.items():
+        moves = dict[str, Move]()
+        for name, width in widths.items():
+            moves[name] = Move(description, np.rint(shares * width).astype(np.int64), round(replaced_by * width))
+        yield moves
 
 
 def _across(policy: Policy, names: Sequence[str]) -> Pair:

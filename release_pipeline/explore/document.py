@@ -22,7 +22,7 @@ from release_pipeline.mechanisms.accounting.budget import format_nano
 from release_pipeline.pipeline.cap import HeadroomView
 from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import OPTIONAL, Delta, Exactly, Hash
-from release_pipeline.policy.file.words import RISKY, keeps_linkage, propose_swap, tell_linkage
+from release_pipeline.policy.file.describe import RISKY, keeps_linkage, propose_swap, tell_linkage
 from release_pipeline.policy.plans.plan import describe_claim, not_covered_words
 from release_pipeline.policy.plans.settings import Setting
 from release_pipeline.policy.values.formats import ask_for_near, decimal_text

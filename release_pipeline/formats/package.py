@@ -21,9 +21,9 @@ from release_pipeline.mechanisms.accounting.budget import format_nano
 from release_pipeline.mechanisms.catalogue import Family
 from release_pipeline.mechanisms.tables import OF_SOME
 from release_pipeline.policy.documents import Plain
+from release_pipeline.policy.file.describe import describe_levels
 from release_pipeline.policy.file.published import name_data
 from release_pipeline.policy.file.tables import Tabulation
-from release_pipeline.policy.file.words import describe_levels
 from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
 from release_pipeline.policy.values.formats import exact_text
 from release_pipeline.sentences import PUBLIC

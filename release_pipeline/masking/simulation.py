@@ -29,7 +29,7 @@ from release_pipeline.mechanisms.basis.grid import IntArray
 from release_pipeline.mechanisms.basis.utility import column_error, correlation_matrix, covariance_matrix, variance_of
 from release_pipeline.mechanisms.noise import Context, NoiseStream, noise_stream
 from release_pipeline.policy import Policy
-from release_pipeline.policy.file.words import keeps_linkage, propose_swap
+from release_pipeline.policy.file.describe import keeps_linkage, propose_swap
 from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.rows.columns import Read, load_table, select_cells
 

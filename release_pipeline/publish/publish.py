@@ -250,7 +250,7 @@ def _judge_candidate(candidate: Path, policy: Policy, status: ReleaseStatus) -> 
     for form in policy.publish.formats:
         table = read_data(candidate, form, policy)
         yield from check_released(table, policy, rows=facts.rows_out)
-        if tuple(table.column_names) == policy.published_columns and policy.gates.of_groups:
+        if tuple(table.column_names) == policy.published_columns and policy.gates.on_released:
             gates += judge_groups(measure_groups(read_back(table, policy), policy), policy.gates)
     evidence = load_evidence(candidate)
     if note_facts(evidence.facts, str(status.candidate_hash)) != status.facts:

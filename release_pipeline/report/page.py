@@ -26,10 +26,10 @@ from release_pipeline.mechanisms.catalogue.spec import SCALES_FIXED
 from release_pipeline.policy import Policy
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.file.about import Assessment
+from release_pipeline.policy.file.describe import describe_tables
 from release_pipeline.policy.file.options import KEpsilonOptions
 from release_pipeline.policy.file.published import describe_labels
 from release_pipeline.policy.file.sections import Suppress
-from release_pipeline.policy.file.words import describe_tables
 from release_pipeline.policy.kinds import pick
 from release_pipeline.policy.kinds.base import LabelledColumn
 from release_pipeline.policy.plans.plan import (

@@ -16,7 +16,7 @@ from release_pipeline.mechanisms.basis.figures import (
     join_names,
     show_figure,
 )
-from release_pipeline.policy.file.words import RISKY
+from release_pipeline.policy.file.describe import RISKY
 from release_pipeline.policy.values.formats import name_some, say_scope
 from release_pipeline.report.sections.columns import MOST_ATOMS, describe_atoms, describe_ks, find_differences
 from release_pipeline.report.sections.parts import FAR

@@ -24,6 +24,15 @@ def test_no_line_turns_the_checker_off() -> None:
     assert [str(file) for file in PACKAGE.rglob("*.py") if silenced.search(file.read_text())] == []
 
 
+def test_paths_of_the_page_for_contributors_exist() -> None:
+    """In its table of what to write: else a newcomer looks for a file that has moved."""
+    table = (ROOT / "CONTRIBUTING.md").read_text().partition("## How to add ...")[2].partition("\n## ")[0]
+    paths = re.findall(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:py|toml))`", table)
+    homes = (ROOT, PACKAGE, PACKAGE / "sentences" / "en")
+    assert len(paths) > 40
+    assert [path for path in paths if not any((home / path).exists() for home in homes)] == []
+
+
 def test_owners_of_code_are_named_for_paths_that_exist() -> None:
     """Else a folder that was renamed has no owner any more."""
     lines = [line.split()[0] for line in (ROOT / ".github" / "CODEOWNERS").read_text().splitlines() if line.startswith("/")]

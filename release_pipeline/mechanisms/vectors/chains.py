@@ -213,12 +213,16 @@ def calibrate_table(
 
 
 def order_reach(widths: Sequence[int], weights: Sequence[Fraction], clusters: int, *, order: str) -> Fraction:
-    """The most that sum_j sum_a weight_a |change of sum j in column a| / W_a can be, for any table in this many clusters.
+    """How far one replaced record can move the sums of all clusters together, in widths of the domains, weighted by column:
 
-    Public: it needs the number of clusters only. A chain has at most p steps, each at most W_a in column a: p sum_a weight_a,
-    for every order. For `hilbert` there is more to know. At level l the curve goes through 2^(ml) cells, one face at a time, and
-    a chain goes along it in one direction. Let a step cross d_a cells in column a: it changes that column by at most
-    (d_a + 1) x_a (`cell_reach`), and all crossings of all steps together are at most 2^(ml) - 1. Hence for every level
+        the most that sum_j sum_a weight_a |change of sum j in column a| / W_a can be, for any table in p clusters.
+
+    Public: it needs the number of clusters only. W_a is the width of column a on its grid, m the number of columns, and a chain
+    the records that move into the next cluster when one is replaced (module docstring). It has at most p steps, each at most W_a
+    in column a: p sum_a weight_a, for every order. For `hilbert` there is more to know. At level l the curve goes through 2^(ml)
+    cells, one face at a time, and a chain goes along it in one direction. Let x_a be the width of a cell (`cell_reach`). A step
+    that crosses d_a cells in column a changes that column by at most (d_a + 1) x_a, and all crossings of all steps together are
+    at most 2^(ml) - 1. Hence for every level
 
         reach <= (2^(ml) - 1) max_a (weight_a x_a / W_a)  +  p sum_a weight_a x_a / W_a
 

@@ -30,11 +30,11 @@ from release_pipeline.mechanisms.basis.figures import (
 )
 from release_pipeline.mechanisms.catalogue.spec import SAME, SCALES_FIXED
 from release_pipeline.policy.file.derivations import list_leaves
+from release_pipeline.policy.file.describe import list_shares
 from release_pipeline.policy.file.model import Policy
 from release_pipeline.policy.file.options import AnyOptions, split_epsilon
 from release_pipeline.policy.file.parts import Parts
 from release_pipeline.policy.file.sections import Suppress, SuppressClasses
-from release_pipeline.policy.file.words import list_shares
 from release_pipeline.policy.kinds.base import RECOGNISED
 from release_pipeline.policy.values.formats import decimal_text, name_some
 from release_pipeline.policy.values.text import Problem

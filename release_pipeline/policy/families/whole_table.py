@@ -19,10 +19,10 @@ from release_pipeline.mechanisms.whole_table.design import (
     make_design,
 )
 from release_pipeline.policy.families.base import ColumnPlan, Family, Plan, amount_words, refuse_generalised
+from release_pipeline.policy.file.describe import describe_record_gates
 from release_pipeline.policy.file.model import Policy
 from release_pipeline.policy.file.options import WholeTableOptions
 from release_pipeline.policy.file.parts import Parts
-from release_pipeline.policy.file.words import describe_record_gates
 from release_pipeline.policy.kinds import AnyColumn, ListedColumn, NoiseColumn, SynthesiseColumn
 from release_pipeline.policy.values.formats import decimal_text, name_some, say_unit
 from release_pipeline.policy.values.text import Problem

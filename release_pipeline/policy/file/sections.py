@@ -158,6 +158,8 @@ class Gates(Frozen):
     No limit is set on a figure that compares released values with the original: it would tell of the noise that was drawn
     (methods.md section 2)."""
 
+    ON_RELEASED: ClassVar = ("anonymity_k", "l_diversity")  # judged after the charge; the others before it
+
     min_rows: Annotated[Annotated[StrictInt, Field(ge=1)] | None, _OF_RECORDS] = None
     differencing_below: Annotated[StrictInt, Field(ge=0)] | None = None
     expected_error: dict[Name, Annotated[Exact, Field(gt=0)]] = Field(default_factory=dict[str, Decimal])
@@ -187,10 +189,10 @@ class Gates(Frozen):
     ) = None
 
     @property
-    def of_groups(self) -> dict[str, tuple[str, ...]]:
-        """The limits on groups of released quasi-identifiers that are set, by name, with the columns that they are for."""
-        limits: dict[str, tuple[str, ...]] = {"l_diversity": tuple(self.l_diversity)} if self.l_diversity else {}
-        return limits if self.anonymity_k is None else {**limits, "anonymity_k": ()}
+    def on_released(self) -> dict[str, tuple[str, ...]]:
+        """The limits on the released table that are set, by name, with the columns that they are for."""
+        limits: dict[str, dict[str, int] | int | None] = {name: getattr(self, name) for name in self.ON_RELEASED}
+        return {name: tuple(limit) if isinstance(limit, dict) else () for name, limit in limits.items() if limit}
 
 
 class Target(Frozen):

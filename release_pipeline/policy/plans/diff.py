@@ -9,8 +9,8 @@ from typing import Any, TypeAlias, cast
 from release_pipeline.mechanisms.accounting.budget import format_nano
 from release_pipeline.mechanisms.catalogue.spec import IDP, ZCDP
 from release_pipeline.policy.file.about import describe_audience
+from release_pipeline.policy.file.describe import describe_table
 from release_pipeline.policy.file.model import Policy
-from release_pipeline.policy.file.words import describe_table
 from release_pipeline.policy.kinds.noise import write_dates
 from release_pipeline.policy.plans.plan import describe_claim
 

@@ -16,15 +16,16 @@ from release_pipeline.policy.families.base import Plan
 from release_pipeline.policy.families.whole_table import describe_instead
 from release_pipeline.policy.file.about import describe_audience, warn_of_unsaid
 from release_pipeline.policy.file.derivations import describe_derivations
-from release_pipeline.policy.file.model import Policy
-from release_pipeline.policy.file.published import describe_labels
-from release_pipeline.policy.file.sections import Person
-from release_pipeline.policy.file.words import (
+from release_pipeline.policy.file.describe import (
     describe_record_gates,
+    describe_released_gates,
     describe_tables,
     explain_linkage_gate,
     tell_linkage,
 )
+from release_pipeline.policy.file.model import Policy
+from release_pipeline.policy.file.published import describe_labels
+from release_pipeline.policy.file.sections import Person
 from release_pipeline.policy.kinds.base import RECOGNISED
 from release_pipeline.policy.values.formats import name_some, say_unit
 from release_pipeline.sentences import POLICY
@@ -216,8 +217,7 @@ def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
     if policy.suppress:
         yield "suppress", describe_suppression(policy)
     gates = [f"at least {policy.gates.min_rows:,} rows"] if policy.gates.min_rows else []
-    gates += [*describe_record_gates(policy), *explain_linkage_gate(policy)]
-    gates += _describe_group_gates(policy)
+    gates += [*describe_record_gates(policy), *explain_linkage_gate(policy), *describe_released_gates(policy)]
     yield "gates", "; ".join(gates) or "none declared"
     if policy.audit.predict:
         yield "audit", f"models learn to predict: {'; '.join(describe_target(policy, name) for name in policy.audit.predict)}"
@@ -252,18 +252,6 @@ def _warn_of_combinations(policy: Policy, rows: int | None) -> Iterator[str]:
             f"{name_some(quasi)} have {combinations:,} combinations of declared values: with {rows:,} records a group has "
             f"{rows / combinations:.2g} on average, and groups below {below} lose cells or records: keep fewer columns, or bands"
         )
-
-
-def _describe_group_gates(policy: Policy) -> Iterator[str]:
-    """The limits on groups of released quasi-identifiers, in words."""
-    gates = policy.gates
-    if gates.of_groups:
-        yield "after the charge, on the released table"
-    if gates.anonymity_k:
-        yield f"groups of released quasi-identifiers of at least {gates.anonymity_k}"
-    part = "group" if policy.swap is None else "block"
-    for name, least in gates.l_diversity.items():
-        yield f"at least {least} different values of {name} in each {part}"
 
 
 # What each mechanism promises, as one formal statement: the short form of docs/mechanisms.md, which

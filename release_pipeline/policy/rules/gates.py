@@ -107,7 +107,7 @@ def check_group_gates(parts: Parts) -> Iterator[Problem]:
     makes_groups = any(column.role in RECOGNISED for column in (parts.kept | parts.generalised).values())
     if parts.protect is not None and not parts.protect.spec.is_noisy:  # whose exact values make groups, too
         makes_groups = makes_groups or any(column.role in RECOGNISED for column in parts.noise.values())
-    for gate, limit in parts.gates.of_groups.items():
+    for gate, limit in parts.gates.on_released.items():
         if not makes_groups:
             yield ("gates", gate), "no quasi-identifier is released as it is or coarser, so there are no groups.", "Remove it."
             continue

@@ -1,10 +1,11 @@
-"""The gates of a policy that are judged on the records, in words, with what passing them reveals; and its tables in words."""
+"""The gates of a policy in words, with what passing them reveals; and its tables in words."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from typing import TypeAlias
 
 from release_pipeline.mechanisms.accounting.budget import format_nano
 from release_pipeline.mechanisms.basis.figures import count_things, format_percent, percent, show_figure
@@ -15,30 +16,47 @@ from release_pipeline.policy.file.tables import Grouping, Table, Tabulation
 from release_pipeline.policy.values.formats import name_some, say_unit
 from release_pipeline.sentences import POLICY
 
+Limits: TypeAlias = Mapping[str, Decimal | int] | int | Decimal | None  # of a gate: of each column, or one
+
 RISKY = Decimal("0.1")  # of rows that are linked: more is "excessively risky" (KEA18)
 # The number of rows is public, and a limit on the released table follows from what was released.
-_NOT_OF_RECORDS = {"min_rows", "anonymity_k", "l_diversity"}
-_OF_RECORDS = sorted(  # of this release, then of two
-    (name for name in Gates.model_fields if name not in _NOT_OF_RECORDS), key=lambda name: name == "differencing_below"
+ON_RECORDS = sorted(  # of this release, then of two
+    Gates.model_fields.keys() - {"min_rows", *Gates.ON_RELEASED},
+    key=lambda name: (name == "differencing_below", list(Gates.model_fields).index(name)),
 )
 
 
 def describe_record_gates(policy: Policy) -> Iterator[str]:
     """Each gate that is judged on the records before the charge, the columns with the same limit together: that a release
     appears reveals that they passed it."""
-    phrases = POLICY.read_phrases("limit")
     below = policy.differencing_below if policy.differencing_below > 1 else 0  # one person may always join
     effective = {"clamped_at_most": policy.clamped_at_most, "differencing_below": below}
-    for name in _OF_RECORDS:
-        limits: dict[str, Decimal] | int | Decimal | None = effective.get(name, getattr(policy.gates, name))
+    for name in ON_RECORDS:
+        limits: Limits = effective.get(name, getattr(policy.gates, name))
         is_set = bool(limits)
         if name == "linkage":  # a limit of 0 means that no row may be linked
             is_set = policy.gates.linkage is not None and not keeps_linkage(policy, policy.gates.linkage)
-        of_columns = limits if isinstance(limits, dict) else {"": Decimal(limits or 0)}
-        for limit in dict.fromkeys(of_columns.values()) if is_set else ():
-            columns = name_some(column for column, known in of_columns.items() if column and known == limit)
-            phrase = phrases[f"{name}_of" if columns else name]
-            yield phrase.format(columns=columns, limit=f"{limit:f}", share=percent(limit))
+        if is_set:
+            yield from _describe_limits(name, limits)
+
+
+def describe_released_gates(policy: Policy) -> Iterator[str]:
+    """Each gate that is judged after the charge, on the released table."""
+    for number, name in enumerate(policy.gates.on_released):
+        if not number:
+            yield POLICY("limit.after_charge")
+        yield from _describe_limits(name, getattr(policy.gates, name), within="" if policy.swap is None else "_in_blocks")
+
+
+def _describe_limits(name: str, limits: Limits, *, within: str = "") -> Iterator[str]:
+    """The sentences of one gate, the columns with the same limit together."""
+    phrases = POLICY.read_phrases("limit")
+    of_columns = limits if isinstance(limits, Mapping) else {"": Decimal(limits or 0)}
+    for limit in dict.fromkeys(of_columns.values()):
+        columns = name_some(column for column, known in of_columns.items() if column and known == limit)
+        key = f"{name}_of" if columns else name
+        phrase = phrases.get(f"{key}{within}", phrases[key])
+        yield phrase.format(columns=columns, limit=f"{limit:f}", share=percent(Decimal(limit)))
 
 
 def explain_linkage_gate(policy: Policy) -> Iterator[str]:
