@@ -21,7 +21,7 @@ from release_pipeline.masking import RECORD, Suppressed, find_strategy
 from release_pipeline.masking.classes import _keep_apart  # pyright: ignore[reportPrivateUsage]
 from release_pipeline.masking.parts import PART
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.publish.wording import _list_grouped_parts  # pyright: ignore[reportPrivateUsage]
+from release_pipeline.publish.wording import list_parts
 from release_pipeline.rows.columns import Read, load_table, read_tables, read_with
 
 SECRET = bytes(range(32))
@@ -198,5 +198,5 @@ def test_classes_never_come_to_have_equal_labels(ranges: list[str], wanted: list
 def test_the_card_says_what_a_class_was() -> None:
     """That a label is one class, of whatever parts."""
     policy = make_policy("ola", k=3, parts=2, epsilon="1", confidence=None)
-    words = " ".join(_list_grouped_parts(policy))
+    words = " ".join(list_parts(policy))
     assert "A class is all records with the same labels, of whatever parts" in words

@@ -78,7 +78,8 @@ def post(address: str, alert: Alert) -> None:
         ):
             status = reply.status_code
     except FAULTS as error:
-        raise NotSent(f"it cannot be reached ({_name_fault(error)}).") from None
+        fault = _name_fault(error)
+        raise NotSent(f"it cannot be reached ({fault}).") from None
     if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         raise NotSent(f"it answered {status}.", for_good=status in _REFUSED)
 
