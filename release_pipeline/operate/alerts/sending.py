@@ -110,7 +110,8 @@ def send_mail(settings: EmailSettings, alert: Alert) -> None:
             if refused := server.send_message(message):  # of some; of all it raises
                 raise NotSent(f"the mail server refused {len(refused)} of {len(settings.to)} recipients.")
     except smtplib.SMTPResponseException as error:
-        raise NotSent(f"the mail server refused ({error.smtp_code}).") from None
+        status = error.smtp_code
+        raise NotSent(f"the mail server refused ({status}).") from None
     except (OSError, smtplib.SMTPException, ValueError) as error:
         raise NotSent(f"the mail server cannot be reached or used ({type(error).__name__}).") from None
 
