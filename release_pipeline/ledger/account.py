@@ -12,7 +12,7 @@ from release_pipeline.errors import WrongUsage
 from release_pipeline.formats.budgets import PopulationView, StepView
 from release_pipeline.ledger.exposure import Exposure, Overlap, read_exposure
 from release_pipeline.ledger.policies import list_heirs, list_populations, next_releases, open_population, read_caps
-from release_pipeline.ledger.states import read_statuses
+from release_pipeline.ledger.states import read_state, read_statuses
 from release_pipeline.mechanisms.basis.figures import count_of
 from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import OPTIONAL, Amount, Delta, Exactly, Moment, to_json
@@ -29,7 +29,7 @@ MOST_AHEAD = 5  # releases of an endless series that are shown
 @dataclass(frozen=True, slots=True)
 class Planned:
     """A release that is declared and not charged: what it may spend (with the fewest records that its policy lets through, where
-    that matters), and whether there is room for it after the ones before it."""
+    that matters), and whether there is room for it after those that come before it, of other policies too."""
 
     release: ReleaseId
     cost: int | None
@@ -60,9 +60,12 @@ class Ledger:
         return self.account.sum_of(charge.loss for charge in mine if charge.id in self.undrawn)
 
 
-def read_ledgers(site: Site, population: str | None = None, *, rows: int | None = None) -> list[Ledger]:
+def read_ledgers(
+    site: Site, population: str | None = None, *, rows: int | None = None, now: datetime | None = None
+) -> list[Ledger]:
     """The ledger of every population that is declared or was ever charged, or of one. `rows`: of a planned release (default: its
     min_rows)."""
+    now = now or datetime.now(UTC)
     caps = read_caps(site)
     with site.open_registry(read_only=True) as registry:
         charges, events = list_charges(registry), registry.events
@@ -77,15 +80,21 @@ def read_ledgers(site: Site, population: str | None = None, *, rows: int | None 
     for name in populations if population is None else [population]:
         account, heirs = open_population(caps, name, charges), list_heirs(caps, name, charges)
         mine = tuple(charge for charge in charges if charge.population in (name, *account.carries))
-        planned, ahead = list[Planned](), account
-        for policy in policies:
-            if policy.population == name:
-                releases = list_ahead(policy, charges, events)
-                loss = next_loss(policy, rows)
-                for release in releases:
-                    ahead = ahead.plus(loss)
-                    by_rows, fits = depends_on_records(policy) and rows is None, ahead.admits() and not heirs
-                    planned.append(Planned(release, account.of(loss), fits, by_rows))
+        planned, ahead, refused = list[Planned](), account, set[str]()
+        coming = [
+            (moment, release, policy)
+            for policy in policies
+            if policy.population == name
+            for moment, release in _list_coming(policy, charges, events, now)
+        ]
+        for _, release, policy in sorted(coming, key=lambda each: each[0]):
+            loss = next_loss(policy, rows)
+            fits = not heirs and policy.policy not in refused and ahead.admits(loss)
+            if fits:
+                ahead = ahead.plus(loss)
+            else:  # what comes after it in its series waits for it
+                refused.add(policy.policy)
+            planned.append(Planned(release, account.of(loss), fits, depends_on_records(policy) and rows is None))
         undrawn = frozenset(charge.id for charge in mine if statuses[charge.id].drawn is None and charge.id not in lost)
         endless = tuple(policy.policy for policy in policies if policy.population == name and policy.every)
         ledgers.append(Ledger(account, mine, undrawn, tuple(planned), endless, name in caps.declared, heirs, lost))
@@ -155,16 +164,27 @@ def describe_exposure(site: Site, ledger: Ledger) -> Iterator[str]:
 
 def list_ahead(policy: Policy, charges: list[Charge], events: tuple[Event, ...]) -> list[ReleaseId]:
     """The releases of a policy that are still to be charged, opened revisions included; of an endless series the next ones."""
-    statuses = read_statuses(events)
-    charged = {charge.id for charge in charges}
-    opened = [known for known, status in statuses.items() if known.policy == policy.policy and status.replaced is None]
-    waiting = [known for known in opened if known not in charged]
-    begun = {known.release for known in statuses if known.policy == policy.policy}
-    names = [name for name in policy.release_names if name not in begun]
-    if policy.every:
-        coming = islice(next_releases(policy, events, datetime.now(UTC)), max(1, MOST_AHEAD - len(waiting)))
-        names = [upcoming.release for upcoming in coming]
-    return [*waiting, *(ReleaseId(policy.policy, name) for name in names)]
+    return [release for _, release in _list_coming(policy, charges, events, datetime.now(UTC))]
+
+
+def _list_coming(
+    policy: Policy, charges: list[Charge], events: tuple[Event, ...], now: datetime
+) -> Iterator[tuple[datetime, ReleaseId]]:
+    """The same, each with the moment from which it may be charged: what is opened now, then one at each time of the timetable;
+    the last moment of all where only a person opens it, or the series is held."""
+    charged, waiting = {charge.id for charge in charges}, 0
+    for known, status in read_statuses(events).items():
+        if known.policy == policy.policy and status.replaced is None and known not in charged:
+            waiting += 1
+            yield now, known
+    is_held, moment = policy.policy in read_state(events).holds, now
+    coming = next_releases(policy, events, now)
+    for upcoming in islice(coming, max(1, MOST_AHEAD - waiting)) if policy.every else coming:
+        if policy.cron is None or is_held:
+            moment = datetime.max.replace(tzinfo=UTC)
+        else:
+            moment = upcoming.due if upcoming.due is not None and upcoming.due > moment else policy.cron.next_after(moment)
+        yield moment, ReleaseId(policy.policy, upcoming.release)
 
 
 # The ledger for a script (the document of `ledger --json`, and of a dossier), and for the picture

@@ -53,13 +53,6 @@ class Text:
     anchor: str = "start"
     tag: str = "text"
 
-    @property
-    def extent(self) -> tuple[int, int]:
-        """From where to where it reaches, at most."""
-        wide = width_of(self.text)
-        begin = {"start": self.x, "middle": self.x - wide // 2, "end": self.x - wide}[self.anchor]
-        return begin, begin + wide
-
 
 Shape = Line | Curve | Text
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from release_pipeline.errors import Blocked, OverCap
-from release_pipeline.ledger.account import CapView, list_ahead, read_ledgers, view_cap
+from release_pipeline.ledger.account import CapView, Ledger, list_ahead, read_ledgers, view_cap
 from release_pipeline.ledger.office import check_accepted
 from release_pipeline.ledger.policies import (
     Caps,
@@ -83,17 +83,18 @@ def explain_infinity(policy: Policy, account: Account) -> str:
 class Headroom:
     """What the population of a policy has spent, and what the policy's next releases (`ahead`) would make of it: their `losses`,
     or None where those depend on a number of rows that nobody named. `refusal`: why the ledger would refuse the next one, empty
-    where it has room."""
+    where it has room. `others`: whether other policies charge the population, too."""
 
     policy: Policy
     account: Account
     ahead: tuple[ReleaseId, ...]
     losses: tuple[Loss, ...] | None
     refusal: str = ""
+    others: bool = False
 
     @property
     def fitting(self) -> int:
-        """How many of those that are ahead fit, one after the other."""
+        """How many of those that are ahead fit, one after the other, if no other policy charges before them."""
         account = self.account
         for fitting, loss in enumerate(self.losses or ()):
             account = account.plus(loss)
@@ -124,17 +125,19 @@ def read_headrooms(site: Site, policies: Sequence[Policy], *, rows: int | None) 
         events = registry.events
     check_lineage(caps, charges)
     [ledger] = read_ledgers(site, population, rows=rows)
-    return [_find_headroom(policy, caps, ledger.account, charges, events, rows) for policy in policies]
+    return [_find_headroom(policy, caps, ledger, charges, events, rows) for policy in policies]
 
 
 def _find_headroom(
-    policy: Policy, caps: Caps, account: Account, charges: list[Charge], events: tuple[Event, ...], rows: int | None
+    policy: Policy, caps: Caps, ledger: Ledger, charges: list[Charge], events: tuple[Event, ...], rows: int | None
 ) -> Headroom:
+    account = ledger.account
     ahead = list_ahead(policy, charges, events)
     unknown = rows is None and depends_on_records(policy)
     losses = None if unknown else (next_loss(policy, rows),) * len(ahead)
     refusal = _find_refusal(policy, caps, account, charges, ahead[0], losses[0]) if ahead and losses else ""
-    return Headroom(policy, account, tuple(ahead), losses, refusal)
+    others = any(plan.release.policy != policy.policy for plan in ledger.planned)
+    return Headroom(policy, account, tuple(ahead), losses, refusal, others)
 
 
 def _find_refusal(policy: Policy, caps: Caps, account: Account, charges: list[Charge], release: ReleaseId, loss: Loss) -> str:
@@ -166,7 +169,8 @@ def describe_headroom(headroom: Headroom) -> Iterator[str]:
     if policy.every or len(ahead) > 1:
         which = f"of the next {len(ahead)} releases" if policy.every else f"of its {len(ahead)} releases not charged yet"
         take = account.format(account.of(loss))
-        yield f"{which}, which take {take} each, {headroom.fitting if headroom.fitting < len(ahead) else 'all'} fit"
+        alone = f", if no other policy of {account.population} is charged before" if headroom.others else ""
+        yield f"{which}, which take {take} each, {headroom.fitting if headroom.fitting < len(ahead) else 'all'} fit{alone}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +196,7 @@ class HeadroomView:
     rows_needed: Annotated[bool, "whether what a release takes depends on its rows, and none are named: see --rows"]
     next: Annotated[NextView | None, "null where every release is charged already, or rows are needed"]
     ahead: Annotated[tuple[str, ...], "the releases that are not charged yet; of a series without end the next few"]
-    fitting: Annotated[int | None, "how many of them fit, one after the other; null where rows are needed"]
+    fitting: Annotated[int | None, "how many of them fit, if no other policy charges before; null where rows are needed"]
     needs: Annotated[str | None, "why nothing can ever fit under this cap, and what would; null where something can"]
 
 

@@ -15,8 +15,9 @@ from release_pipeline.ledger.policies import read_caps
 from release_pipeline.review import requests
 from release_pipeline.review.requests import list_requests, read_policy_request
 from release_pipeline.signer.bundles import list_changes
-from release_pipeline.trust.approvals import approve_policy, approve_populations, check_may_run
+from release_pipeline.trust.approvals import approve_policy, approve_populations, check_may_run, remark
 from release_pipeline.trust.keys import PrivateKey
+from release_pipeline.verifier.remarks import Remarks
 from tests.integration.desks import OpenDesk, open_desk
 from tests.integration.people import copy_site
 from tests.integration.sites import TinySite
@@ -79,6 +80,18 @@ def test_people_who_are_charged_elsewhere_are_told_of(desk: OpenDesk, carried: s
     file.write_text(f"{file.read_text()}others: {{cap: {{epsilon: 3, definition: idp, scope: column}}{carried}}}\n")
     page = read_text(desk.open("olga").get("/approvals/policies/other").text)
     assert ("people reads the same source, and is charged to folk" in page) == told
+
+
+def test_remarks_on_a_policy_are_on_its_page(desk: OpenDesk, keys: dict[str, PrivateKey]) -> None:
+    """With whether they are of the text as it is now: an alert leads there."""
+    site = desk.tiny.site
+    digest = site.policy("people").canonical_hash()
+    remark(site, Remarks("people", digest, (("protect.epsilon", "Say <b>why</b> it is 2."),)), key=keys["ben"])
+    page = desk.open("ana").get(POLICY).text
+    assert "Say &lt;b&gt;why&lt;/b&gt; it is 2." in page
+    assert "as it was before" not in page
+    desk.tiny.write_policy(**CHANGED)
+    assert "as it was before" in desk.open("olga").get(POLICY).text
 
 
 def test_an_approval_that_counts_no_more_is_not_compared_with(desk: OpenDesk, keys: dict[str, PrivateKey]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -133,6 +134,11 @@ def test_the_heartbeat_is_read_from_the_sites_dagster(tmp_path: Path) -> None:
         for kind, later in (("SENSOR", 5), ("SCHEDULER", 0)):
             instance.add_daemon_heartbeat(DaemonHeartbeat(moment.timestamp() + later, kind, "x"))
     assert read_heartbeat(tiny.site) == moment + timedelta(seconds=5)
+    [records] = tiny.site.dagster_home.rglob("runs.db")
+    with sqlite3.connect(records) as connection:
+        connection.execute("ALTER TABLE daemon_heartbeats RENAME TO kanarie")
+    with pytest.raises(ReleasePipelineError, match="Dagster's own records cannot be opened"):
+        read_heartbeat(tiny.site)
     (tiny.site.dagster_home / "dagster.yaml").write_text("storage: {kanarie: 1}\n")
     with pytest.raises(ReleasePipelineError, match="Dagster's own records cannot be opened") as refused:
         read_heartbeat(tiny.site)

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from release_pipeline.apps.cli.program import main
-from release_pipeline.errors import Held, WrongUsage
+from release_pipeline.errors import Held, OverCap, WrongUsage
+from release_pipeline.ledger.account import read_ledgers
 from release_pipeline.ledger.states import find_hold, hold_series, resume_series
 from release_pipeline.operate.overview import describe_status, list_releases, view_status
 from release_pipeline.operate.timetable import (
@@ -243,6 +244,42 @@ def test_backfill_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "the ledger refuses" in told.err
     assert tiny.states("3") == []
     assert [str(known.id) for known in tiny.charges()] == ["people/1/r1"]
+
+
+# what comes
+
+
+def plan(tiny: TinySite, now: datetime) -> list[tuple[str, bool]]:
+    """The releases that the ledger says will come, and whether it has room for each."""
+    [ledger] = read_ledgers(tiny.site, now=now)
+    return [(f"{planned.release.policy}/{planned.release.release}", planned.fits) for planned in ledger.planned]
+
+
+def test_what_the_ledger_plans_is_what_is_charged(tiny: TinySite, clock: Any) -> None:
+    """Tick by tick: what had room is charged, and the first that had none is refused; then none is opened."""
+    tiny.write_cap("epsilon: 5, definition: idp, scope: column")
+    clock.moment = now = datetime(2025, 5, 10, tzinfo=UTC)
+    assert plan(tiny, now) == [(f"people/2025-0{month}", month < 5) for month in range(3, 8)]
+    for month in (3, 4):
+        assert at(tiny, clock, datetime(2025, month + 3, 1, 6, tzinfo=UTC)).release == ReleaseId("people", f"2025-0{month}")
+        tiny.charge(f"2025-0{month}")
+    assert "the ledger refuses" in at(tiny, clock, datetime(2025, 8, 1, 6, tzinfo=UTC)).reason
+    with pytest.raises(OverCap):
+        run_release(tiny.flow("2025-05"))
+
+
+def test_what_other_policies_charge_before_is_not_left(tiny: TinySite, clock: Any) -> None:
+    """In the order of their timetables; a held series charges nothing before others. `check` says that it counts one alone."""
+    tiny.write_cap("epsilon: 7, definition: idp, scope: column")
+    tiny.write_policy(policy="others", releases='{every: month, first: 2025-05, cron: "0 5 1 * *"}')
+    record_policies(tiny.site)
+    now = datetime(2025, 5, 10, tzinfo=UTC)
+    fitting = [name for name, fits in plan(tiny, now) if fits]
+    assert fitting == ["others/2025-05", "people/2025-03", "others/2025-06"]
+    hold_series(tiny.site, "others", why="so", by="ana")
+    assert [name for name, fits in plan(tiny, now) if fits] == ["people/2025-03", "people/2025-04", "people/2025-05"]
+    check = check_policy(tiny.home / "policies" / "people.yaml", rows=None, home=None)
+    assert "3 fit, if no other policy" in " ".join(describe_check(check))
 
 
 # verify

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from release_pipeline.apps.dagster.metadata import describe_column
 from release_pipeline.errors import GateFailed
 from release_pipeline.mechanisms.noise import SECRET_BYTES
 from release_pipeline.operate.retention import prune
@@ -115,3 +116,13 @@ def test_waves_and_revisions_share_blocks(tmp_path: Path) -> None:
 def count_kept(tiny: TinySite) -> int:
     """How many rows the vault keeps of who was in which block."""
     return tiny.query(tiny.site.vault / "folk.duckdb", "SELECT count(*) AS rows FROM main.swapped")[0]["rows"]
+
+
+def test_lineage_says_what_was_done_to_each_column(tmp_path: Path) -> None:
+    """For everybody who sees Dagster: with k, and with the least block of swapped ones."""
+    protect = "{method: idp-cbls, epsilon: 2, k: 5, swap: {k: 10, within: kept}}"
+    policy = site_of(tmp_path, protect=protect, cap="releases: 2").site.policy("people")
+    assert "noise by idp-cbls, k = 5" in describe_column(policy, "income")
+    for name in ("income", "sex"):
+        assert "10 or more alike records" in describe_column(policy, name)
+    assert "released as it is" in describe_column(policy, "town")

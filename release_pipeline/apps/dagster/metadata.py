@@ -95,6 +95,10 @@ def describe_column(policy: Policy, name: str) -> str:
         if name in policy.column_epsilon:
             swapped = f", then swapped within blocks of {policy.block_size} or more alike records" if policy.swap else ""
             mask = f"noise by {policy.protect.method}{k}, {policy.unit} {policy.column_epsilon[name]}{swapped}"
+    elif name in policy.generalised_columns:
+        return f"{column.role}; made coarser: {column.describe(mask)}"
+    elif name in policy.swapped_columns:
+        return f"{column.role}; {column.describe(mask)}; blocks have {policy.block_size} or more alike records"
     return f"{column.role}; {column.describe(mask)}"
 
 

@@ -48,13 +48,17 @@ def opened_records(site: Site) -> Iterator[dg.DagsterInstance]:
     except ReleasePipelineError:
         raise
     except Exception as error:  # whatever storage is configured raises its own
-        raise RecordsUnreadable(
-            f"Dagster's own records cannot be opened ({type(error).__name__}).",
-            where=str(site.dagster_home / "dagster.yaml"),
-            remedy="Does its storage answer, and are name and password right?",
-        ) from None
+        raise _refuse_records(site, type(error).__name__) from None
     with instance:
         yield instance
+
+
+def _refuse_records(site: Site, kind: str) -> RecordsUnreadable:
+    return RecordsUnreadable(
+        f"Dagster's own records cannot be opened ({kind}).",
+        where=str(site.dagster_home / "dagster.yaml"),
+        remedy="Does its storage answer, and are name and password right?",
+    )
 
 
 def read_heartbeat(site: Site) -> datetime | None:
@@ -63,7 +67,10 @@ def read_heartbeat(site: Site) -> datetime | None:
     if not ((site.dagster_home / "dagster.yaml").is_file() and (site.dagster_home / "history").is_dir()):
         return None
     with opened_records(site) as instance:
-        return last_heartbeat(instance)
+        try:
+            return last_heartbeat(instance)
+        except Exception as error:  # a storage that opens may lack what is asked of it
+            raise _refuse_records(site, type(error).__name__) from None
 
 
 def last_heartbeat(instance: dg.DagsterInstance) -> datetime | None:

@@ -54,7 +54,15 @@ def test_drafts_are_what_was_written_and_not_dropped(done: list[tuple[str, str, 
 
 @pytest.mark.parametrize(
     "remark",
-    [DraftRemark("", " \n "), DraftRemark("", "x" * (LONGEST_REMARK + 1)), DraftRemark("", "a\u202eb"), DraftRemark("a\nb", "x")],
+    [
+        DraftRemark("", " \n "),
+        DraftRemark("", "x" * (LONGEST_REMARK + 1)),
+        DraftRemark("", "a\u202eb"),
+        DraftRemark("", "\u200b"),
+        DraftRemark("", "a\U000e0041"),
+        DraftRemark("a\nb", "x"),
+        DraftRemark("a\u200b", "x"),
+    ],
 )
 def test_a_remark_is_plain_text(tmp_path: Path, remark: DraftRemark) -> None:
     """Nothing that shows otherwise than it is."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
@@ -26,6 +26,8 @@ from release_pipeline.publish.history import tell_history
 from release_pipeline.publish.verification import measure_release, verify_release
 from release_pipeline.review.requests import Change, Request, list_requests, read_caps_request, read_policy_request
 from release_pipeline.sentences import REVIEWERS
+from release_pipeline.trust.members import read_trust
+from release_pipeline.trust.remarks import list_visible_remarks
 from release_pipeline.verifier.documents import NAME
 
 OVERSEERS = frozenset({Role.OFFICER, Role.AUDITOR})
@@ -40,16 +42,22 @@ def _show_policy(asked: Asked) -> Document:
     name = asked.find("policy", NAME)
     if name not in {file.stem for file in asked.site.policy_files()}:
         raise Refused(404, "the site has no such policy.")
-    return _describe_change(asked, read_policy_request(asked.site, name))
+    change = read_policy_request(asked.site, name)
+    with asked.site.open_registry(read_only=True) as registry:
+        trust = read_trust(asked.site, registry)
+        remarks = () if trust is None else list_visible_remarks(registry, trust, name, reader=asked.person.name)
+    noted = [{**asdict(remark), "is_of_now": remark.about == change.request.hash} for remark in remarks]
+    return _describe_change(asked, change, noted)
 
 
 def _show_populations(asked: Asked) -> Document:
     return _describe_change(asked, read_caps_request(asked.site))
 
 
-def _describe_change(asked: Asked, change: Change) -> Document:
+def _describe_change(asked: Asked, change: Change, remarks: Sequence[Document] = ()) -> Document:
     request = _describe_request(change.request)
-    return shorten_paths(asked.site, {**asdict(change), "request": request, "may_sign": asked.has(Role.OFFICER)})
+    document = {**asdict(change), "request": request, "remarks": remarks, "may_sign": asked.has(Role.OFFICER)}
+    return shorten_paths(asked.site, document)
 
 
 def _describe_request(request: Request) -> Document:

@@ -61,6 +61,8 @@ class Drafts:
     def add(self, person: str, target: str, digest: str, remark: DraftRemark) -> None:
         """Add a remark; `WrongUsage` where it has not the form of remarks."""
         check_remarks(Remarks(target, digest, ((remark.passage, remark.text),)).document)
+        if not all(char.isprintable() or char == "\n" for char in remark.text) or not remark.passage.isprintable():
+            raise WrongUsage("a remark is plain text.", where="remark", remedy="Leave out what cannot be printed.")
         with self._site.changing_desk():
             mine = self.read(person, target, digest)
             if len(mine.remarks) >= MOST_REMARKS:

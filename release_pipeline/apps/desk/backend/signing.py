@@ -82,9 +82,7 @@ def _find_subject(asked: Asked) -> tuple[str, str, str]:
 
 
 def _add_remark(asked: Asked) -> Document:
-    what, subject, digest = _find_subject(asked)
-    if what != "candidate":
-        raise Refused(400, "at the desk people remark on candidates.")
+    subject, digest = _find_remarked(asked)
     check_reader(asked, _find_steward_of(asked, subject))
     remark = DraftRemark(asked.get("passage"), asked.get("text", most=3000).replace("\r\n", "\n").strip())
     asked.drafts.add(asked.person.name, subject, digest, remark)
@@ -92,9 +90,17 @@ def _add_remark(asked: Asked) -> Document:
 
 
 def _drop_remark(asked: Asked) -> Document:
-    _, subject, digest = _find_subject(asked)
+    subject, digest = _find_remarked(asked)
     asked.drafts.drop(asked.person.name, subject, digest, int(asked.find("number", _NUMBER)))
     return {}
+
+
+def _find_remarked(asked: Asked) -> tuple[str, str]:
+    """The release that is remarked on, and the hash of its candidate."""
+    what, subject, digest = _find_subject(asked)
+    if what != "candidate":
+        raise Refused(400, "at the desk people remark on candidates.")
+    return subject, digest
 
 
 def _find_steward_of(asked: Asked, subject: str) -> str:
