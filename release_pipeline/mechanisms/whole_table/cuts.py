@@ -12,11 +12,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from release_pipeline.mechanisms.basis.grid import IntArray
 from release_pipeline.mechanisms.basis.tally import Tally
@@ -49,6 +50,14 @@ class Places:
         above = _shells(cut - self.centre) if cut > self.centre else 0
         return self.even * cut + below + above
 
+    def all_up_to(self, cuts: IntArray) -> list[int]:
+        """`up_to` of each of these. No sum reaches 2^64: a side has at most 2^56 times the bits of the width, which are at most
+        53, and what is even has no more than both sides."""
+        below, above = (_all_shells(np.maximum(side, 0)) for side in (self.centre - cuts, cuts - self.centre))
+        masses = np.uint64(self.even) * cuts.astype(np.uint64) + (np.uint64(_shells(self.centre)) - below) + above
+        known: list[int] = masses.tolist()
+        return known
+
     def find(self, low: int, high: int, mass: int) -> int:
         """The first of the cuts low + 1..high up to which there is more than so much mass, from `low` on."""
         start = self.up_to(low)
@@ -67,6 +76,13 @@ def _shells(distance: int) -> int:
         return 0
     whole = distance.bit_length() - 1
     return (whole << _BITS) + (distance - (1 << whole) + 1) * (1 << (_BITS - whole))
+
+
+def _all_shells(distances: IntArray) -> npt.NDArray[np.uint64]:
+    """`_shells` of each distance, none of which is above `MAX_WIDTH`, so that a float has all its bits."""
+    whole = np.maximum(np.frexp(distances.astype(np.float64))[1] - 1, 0).astype(np.uint64)
+    left = distances.astype(np.uint64) + np.uint64(1) - (np.uint64(1) << whole)
+    return (whole << np.uint64(_BITS)) + (left << (np.uint64(_BITS) - whole))
 
 
 # Cut points of a column that follow its records, by the exponential mechanism (MT07), exactly
@@ -155,18 +171,25 @@ class CutLaw:
         last = 2 * values.count_below(ends) - count
         nearest: IntArray = np.where((first <= 0) & (last >= 0), best, np.minimum(np.abs(first), np.abs(last)))
         steps: list[int] = (np.maximum(nearest - best, 0) // step).tolist()
-        bounds = {steps_further: self.bound(steps_further * step) for steps_further in set(steps)}
-        blocks: list[Block] = []
-        low, before = a, self.places.up_to(a)
-        for steps_further, high in zip(steps, ends.tolist(), strict=True):
-            mass = self.places.up_to(high)
-            blocks.append(Block(low, high, mass - before, bounds[steps_further]))
-            low, before = high, mass
-        return blocks
+        edges = np.append(a, ends)
+        between: list[tuple[int, int]] = list(pairwise(edges.tolist()))
+        masses = pairwise(self.places.all_up_to(edges))
+        return [
+            Block(low, high, mass - before, self.bound(further))
+            for (low, high), (before, mass), further in zip(between, masses, steps, strict=True)
+        ]
 
-    def bound(self, further: int) -> int:
-        """A whole number that is no less than 2^BITS exp(-(e/2) further)."""
-        return _bound(self.e, further // self.step * self.step)
+    def bound(self, steps: int) -> int:
+        """A whole number that is no less than 2^BITS exp(-(e/2) x), for x from so many steps on."""
+        if steps not in self._bounds:
+            exponent = self.e / 2 * steps * self.step
+            self._bounds[steps] = exp_digits(exponent.numerator, exponent.denominator, BITS) + 1 if steps else 1 << BITS
+        return self._bounds[steps]
+
+    @cached_property
+    def _bounds(self) -> dict[int, int]:
+        """Those that are known."""
+        return {}
 
 
 def _list_ends(values: Tally, ranks: range) -> IntArray:
@@ -178,12 +201,6 @@ def _list_ends(values: Tally, ranks: range) -> IntArray:
     steps = -(-np.maximum(before_first - ranks.start, 0) // ranks.step)
     nearest = ranks.start + steps * ranks.step
     return values.entries[nearest <= np.minimum(values.ends - 1, ranks[-1])]
-
-
-@lru_cache(maxsize=4096)
-def _bound(e: Fraction, further: int) -> int:
-    exponent = e / 2 * further
-    return exp_digits(exponent.numerator, exponent.denominator, BITS) + 1 if further else 1 << BITS
 
 
 def find_best(values: Tally, node: Node) -> int:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from release_pipeline.mechanisms.basis.grid import MAX_WIDTH
 from release_pipeline.mechanisms.basis.tally import Tally
 from release_pipeline.mechanisms.noise import noise_stream
 from release_pipeline.mechanisms.whole_table.cuts import CutLaw, Places
@@ -31,6 +32,15 @@ def test_masses_add_up(width: int, data: st.DataObject) -> None:
         total += mass
         assert places.up_to(cut) == total
         assert places.find(0, width, total - 1) == cut
+
+
+@given(st.sampled_from([1, 2, 7, 2**31, MAX_WIDTH - 1, MAX_WIDTH]) | st.integers(1, MAX_WIDTH), st.data())
+def test_many_masses_are_those_of_each(width: int, data: st.DataObject) -> None:
+    """Also of the widest domain, with its centre at an end: no sum is too large for its type."""
+    places = Places(width, data.draw(st.sampled_from([0, width]) | st.integers(0, width)))
+    near = [0, width, places.centre, max(places.centre - 1, 0), min(places.centre + 1, width)]
+    cuts = [*near, *data.draw(st.lists(st.integers(0, width), max_size=20))]
+    assert places.all_up_to(np.array(cuts, dtype=np.int64)) == [places.up_to(cut) for cut in cuts]
 
 
 @pytest.mark.slow
