@@ -64,7 +64,8 @@ def _infer_all(table: Attacked, people: People) -> Iterator[tuple[list[FloatArra
     """What `infer_column` gives for each column, by all others, at a cost that grows with their number
     and not with its square."""
     released = np.stack([column.released[people.left] for column in table.columns], dtype=np.float64)
-    width = released.max(axis=1) - released.min(axis=1)
+    low, high = released.min(axis=1), released.max(axis=1)
+    width = high - low
     is_number = np.array([column.is_numeric for column in table.columns])
     scale = np.where(is_number, np.divide(1.0, width, out=np.zeros_like(width), where=width > 0), -1.0)
     tolerance = np.array([_find_tolerance(column) for column in table.columns])
@@ -73,22 +74,32 @@ def _infer_all(table: Attacked, people: People) -> Iterator[tuple[list[FloatArra
     truth = np.stack([column.of_people(who) for column in table.columns], axis=1, dtype=np.float64)
     if not (np.isfinite(scale).all() and np.isfinite(truth).all() and np.isfinite(width).all()):
         raise InvalidArgument("there are numbers whose distance is not finite.", where="the attacked columns")
-    chance = np.stack([_guess_of_person(released, scale, own, tolerance) for own in truth])
+    farthest = np.where(scale < 0, 1.0, np.maximum(np.abs(truth - low), np.abs(high - truth)) * scale).max(axis=1)
+    chance = np.stack(
+        [_guess_of_person(released, scale, *of_person, tolerance) for of_person in zip(truth, farthest, strict=True)]
+    )
     for place, column in enumerate(table.columns):
         values, count = np.unique(column.released[people.left], return_counts=True)
         guess = _guess_best(values, count, tolerance[place], column.original)
         yield np.split(chance[:, place], [len(people.targets)]), guess
 
 
-def _guess_of_person(released: FloatArray, scale: FloatArray, truth: FloatArray, tolerance: FloatArray) -> FloatArray:
+def _guess_of_person(
+    released: FloatArray, scale: FloatArray, truth: FloatArray, farthest: float, tolerance: FloatArray
+) -> FloatArray:
     """For each column as the secret, the share of the rows nearest by all others that have the person's value right.
 
     `released` has a row for each column and a column for each released row. `scale` is one over the range of a column of numbers,
-    0 for one without range, -1 for categories. All distances are added up once, and each secret's own is taken off.
+    0 for one without range, -1 for categories. `farthest`: the greatest distance in one column. All distances are added up once,
+    and each secret's own is taken off: a row that is nearest without one column is farther by that one's distance at most.
     """
     apart = np.abs(released - truth[:, np.newaxis])
-    distance = np.where(scale[:, np.newaxis] < 0, apart != 0, apart * scale[:, np.newaxis])
+    distance = apart * scale[:, np.newaxis]
+    distance[scale < 0] = apart[scale < 0] != 0
     total = distance.sum(axis=0)
+    most = total.min() * (1 + SLACK) + farthest + 2 * ROUNDING * len(released) * total.max()
+    may_be_near = np.flatnonzero(total <= most)
+    apart, distance, total = apart[:, may_be_near], distance[:, may_be_near], total[may_be_near]
     rest = total - distance
     nearest = rest.argmin(axis=1)
     least = np.take_along_axis(rest, nearest[:, np.newaxis], axis=1)
