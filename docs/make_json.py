@@ -53,8 +53,8 @@ HEAD = """\
 For anyone who writes a script. `status`, `ledger`, `check`, `explore`, `run`, `verify` and `audit-claims` take `--json` and print
 one JSON object on standard output, nothing else. Progress goes to standard error. `docs/make_json.py` makes this page.
 
-- **`format`** names the document and its version, like `release-pipeline/status/1`. Within a version keys and codes may be added;
-  none is removed, renamed or given another meaning. So ignore what you do not know.
+- **`format`** names the document and its version, like `release-pipeline/status/1`. From release 0.1.0 on keys and codes may
+  be added within a version; none is removed, renamed or given another meaning. So ignore what you do not know.
 - **Exit codes** are those without `--json`: 0 fine, 1 refused or failed, 2 wrong usage, 130 stopped.
 - **A refusal or failure** prints [an error](#error) instead of the command's document, with the same exit code. Two documents end
   with 1 and are no errors: `check` of a policy with errors (`valid` is false) or that a run would refuse (`refusals`), `verify`

@@ -14,6 +14,7 @@ from release_pipeline.apps.door import opened_listener
 from release_pipeline.store.site import Site, check_desk_address, find_site, read_desk_address
 
 PORT_OF_DESK = 8796
+_USUAL = f"http://127.0.0.1:{PORT_OF_DESK}"
 _STOP = "(stop with Ctrl-C)"
 _port = click.option("--port", type=cli.PORT, default=PORT_OF_DESK, show_default=True, help="The port on this machine.")
 
@@ -68,7 +69,7 @@ def web(socket: Path, port: int, allow_hosts: tuple[str, ...], uds: Path | None)
 @desk.command("token", example="desk token eva --days 30")
 @click.argument("person", metavar="NAME", help="Who comes in by this link.")
 @click.option("--days", type=click.IntRange(1, 366), default=90, show_default=True, help="How long it lasts.")
-@cli.value("--at", "https://DESK", f"The desk's address (default: site.yaml's, else http://127.0.0.1:{PORT_OF_DESK}).")
+@cli.value("--at", "https://DESK", f"The desk's address (default: site.yaml's, else {_USUAL}).")
 @cli.flag("--withdraw", "End all tokens of this person instead.")
 @cli.home
 def token(person: str, days: int, at: str | None, withdraw: bool, site: Site) -> None:
@@ -77,11 +78,12 @@ def token(person: str, days: int, at: str | None, withdraw: bool, site: Site) ->
         count = withdraw_tokens(site, person)
         print(f"{person}: {count} token{'' if count == 1 else 's'} withdrawn, and the sessions that were begun with them")
         return
-    address = read_desk_address(site) or f"http://127.0.0.1:{PORT_OF_DESK}"
+    address = read_desk_address(site) or _USUAL
     if at is not None:
         address = check_desk_address(at, where="--at")
     print(f"for {person} alone, for {days} days: {address}/login#{make_token(site, person, days=days)}")
 
 
 def _say_ready(address: str) -> None:
-    print(f"the desk: {address}/\npeople come in by links of `release-pipeline desk token NAME`\n{_STOP}", flush=True)
+    at = f" --at {address}" if address.startswith("http://") and address != _USUAL else ""
+    print(f"the desk: {address}/\npeople come in by links of `release-pipeline desk token NAME{at}`\n{_STOP}", flush=True)
