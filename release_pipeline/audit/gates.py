@@ -1,6 +1,5 @@
-"""Groups of records that share their quasi-identifiers, and the limits that a policy sets.
-
-Groups of records that share their released quasi-identifiers: how small they are, and what they give away.
+"""Groups of records that share their released quasi-identifiers: how small they are and what they give away. And the limits that
+a policy sets, on these groups and on expected errors.
 
 A prosecutor knows that a person is in the release, a journalist only that the person is in the population that it was drawn
 from (EED08).

@@ -1,4 +1,7 @@
-"""The JSON document of a command that was refused or failed."""
+"""`release-pipeline`: the command line, and what it prints of a command that is refused or fails.
+
+Exit code 0: fine; 1: refused or failed; 2: wrong usage; 130: stopped.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ class ErrorView:
 
 @dataclass(frozen=True, slots=True)
 class FailureDocument:
-    """What `--json` prints of a command that was refused or failed. The same is told in words on standard error."""
+    """What `--json` prints of a command that was refused or failed. Standard error says the same in words."""
 
     FORMAT: ClassVar[str] = "release-pipeline/error/1"
 
@@ -58,10 +61,6 @@ def print_failure(arguments: Sequence[str], exit_code: int, error: ErrorView) ->
             print_document(FailureDocument(command, exit_code, error))
             sys.stdout.flush()
     return exit_code
-
-
-# `release-pipeline`: the command line. Exit code 0: fine; 1: refused or failed; 2: wrong usage;
-# 130: stopped.
 
 
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")  # else it looks for some in every installed package
