@@ -50,7 +50,7 @@ from release_pipeline.policy.families.base import Plan, describe_block
 from release_pipeline.policy.file.about import name_readers
 from release_pipeline.policy.file.published import labels_of, may_be_blanked
 from release_pipeline.policy.kinds import GeneraliseColumn, KeepColumn, NoiseColumn
-from release_pipeline.policy.kinds.base import SUPPRESSED, LabelledColumn, reason_column
+from release_pipeline.policy.kinds.base import SUPPRESSED, reason_column
 from release_pipeline.policy.plans.loss import sum_series
 from release_pipeline.policy.plans.plan import (
     describe_claim,
@@ -227,7 +227,7 @@ def _generalised(policy: Policy, name: str, column: GeneraliseColumn, facts: Pub
         "generalise",
         "string",
         column.why or "",
-        missing=wording.describe_missing(policy, name, column),
+        missing=wording.describe_missing(policy, name),
         hierarchy=wording.describe_hierarchy(policy, name, column, level),
         levels=() if name in policy.cut_columns else column.hierarchy.level_words,
         level=int(level.split()[0]) if level else None,
@@ -248,9 +248,7 @@ def _list_hierarchies(policy: Policy) -> Iterator[tuple[str, tuple[tuple[str, ..
 
 def _list_columns(policy: Policy, plan: Plan, facts: PublicFacts) -> Iterator[ColumnView]:
     """The columns of the data, in their order."""
-    for name, column in policy.columns.items():
-        if not isinstance(column, LabelledColumn):
-            continue
+    for name, column in policy.released_columns.items():
         view = _column(policy, name, plan, facts)
         texts = {"label": column.label, "description": column.description, "unit": column.unit, "question": column.question}
         yield replace(view, **texts, labels=tuple(EntryLabel(*entry) for entry in labels_of(column).items()))
@@ -279,14 +277,14 @@ def _column(policy: Policy, name: str, whole: Plan, facts: PublicFacts) -> Colum
             epsilon=cost if policy.delta is None else None,
             rho=None if policy.delta is None else cost,
             noise=None if plan.epsilon is None else plan.noise_words,
-            missing=wording.describe_missing(policy, name, column),
+            missing=wording.describe_missing(policy, name),
             atoms=tuple(map(column.say, column.atoms)),
             centre=column.say_units(column.exact_centre) if by_value else None,
         )
     kind = "integer" if column.integers else "string"
     values = tuple(str(value) for value in column.values)
     done = column.do if isinstance(column, KeepColumn) else SYNTHESISE
-    missing = wording.describe_missing(policy, name, column)
+    missing = wording.describe_missing(policy, name)
     return ColumnView(name, column.role, done, kind, column.why or "", values=values, missing=missing)
 
 

@@ -12,7 +12,7 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.families.columns import list_atoms
 from release_pipeline.policy.file.published import may_be_blanked
 from release_pipeline.policy.file.sections import Suppress, SuppressClasses
-from release_pipeline.policy.kinds import Fill, GeneraliseColumn, ListedColumn, MissingCategory, NoiseColumn
+from release_pipeline.policy.kinds import Fill, GeneraliseColumn, MissingCategory
 from release_pipeline.policy.kinds.base import reason_column
 from release_pipeline.policy.plans.plan import describe_suppression as describe_limits
 from release_pipeline.policy.values.formats import name_reasons, name_some
@@ -88,27 +88,29 @@ def describe_suppression(policy: Policy) -> str:
     return PUBLIC("suppression.none") if rule is None else describe_limits(policy)
 
 
-def describe_missing(policy: Policy, name: str, column: NoiseColumn | ListedColumn | GeneraliseColumn) -> str:
-    """What became of missing entries."""
-    if isinstance(column, GeneraliseColumn):
-        if column.codes or len(column.reasons) > 1:
-            return PUBLIC("missing.labels", labels=join_names(column.reasons))
-        return PUBLIC("missing.none") if column.missing_entry is None else PUBLIC("missing.label", label=column.missing_entry)
+def describe_missing(policy: Policy, name: str) -> str:
+    """What became of missing entries of a released column."""
+    if coarser := policy.generalised_columns.get(name):
+        if coarser.codes or len(coarser.reasons) > 1:
+            return PUBLIC("missing.labels", labels=join_names(coarser.reasons))
+        return PUBLIC("missing.none") if coarser.missing_entry is None else PUBLIC("missing.label", label=coarser.missing_entry)
+    number = policy.noise_columns.get(name)
+    column = number or policy.listed_columns[name]
     sentences: list[str] = []
     if column.reasons:
         reasons = name_reasons(column.reasons)
         beside = reason_column(name)
         if policy.protect.is_synthetic:
             sentences.append(PUBLIC("missing.synthetic_reasons", reasons=reasons, column=beside))
-        elif isinstance(column, NoiseColumn):
+        elif number:
             sentences.append(PUBLIC("missing.reasons", reasons=reasons, column=beside))
         elif name in policy.swapped_columns:
             sentences.append(PUBLIC("missing.swapped_reasons", reasons=reasons, column=beside))
         else:
             sentences.append(PUBLIC("missing.kept_reasons", reasons=reasons, column=beside))
-    if isinstance(column, NoiseColumn) and isinstance(column.missing, Fill):
-        fill = column.missing.fill
-        sentences.append(PUBLIC("missing.value", value=format(fill, "f") if column.clock is None else column.say(fill)))
+    if number and isinstance(number.missing, Fill):
+        fill = number.missing.fill
+        sentences.append(PUBLIC("missing.value", value=format(fill, "f") if number.clock is None else number.say(fill)))
     if isinstance(column.missing, MissingCategory):
         sentences.append(PUBLIC("missing.entry", entry=column.missing.category))
     words = " ".join(sentences)
