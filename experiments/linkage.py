@@ -1,4 +1,4 @@
-"""Record linkage of whole tables (KDP13): how many released records are told to be whose."""
+"""Record linkage of whole tables (KDP13): how many released records can be matched to their originals."""
 
 from __future__ import annotations
 

@@ -24,6 +24,7 @@ from release_pipeline.store.site import Site
 
 Draw: TypeAlias = Callable[[Sequence[Sequence[str]]], Iterable[str]]  # a table of rows, the head first, as lines
 MOST_AHEAD = 5  # releases of an endless series that are shown
+_LAST = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,25 +81,38 @@ def read_ledgers(
     for name in populations if population is None else [population]:
         account, heirs = open_population(caps, name, charges), list_heirs(caps, name, charges)
         mine = tuple(charge for charge in charges if charge.population in (name, *account.carries))
-        planned, ahead, refused = list[Planned](), account, set[str]()
-        coming = [
-            (moment, release, policy)
-            for policy in policies
-            if policy.population == name
-            for moment, release in _list_coming(policy, charges, events, now)
-        ]
-        for _, release, policy in sorted(coming, key=lambda each: each[0]):
-            loss = next_loss(policy, rows)
-            fits = not heirs and policy.policy not in refused and ahead.admits(loss)
-            if fits:
-                ahead = ahead.plus(loss)
-            else:  # what comes after it in its series waits for it
-                refused.add(policy.policy)
-            planned.append(Planned(release, account.of(loss), fits, depends_on_records(policy) and rows is None))
+        here = [policy for policy in policies if policy.population == name]
+        planned = tuple(_plan(here, account, charges, events, rows=rows, now=now, is_closed=bool(heirs)))
         undrawn = frozenset(charge.id for charge in mine if statuses[charge.id].drawn is None and charge.id not in lost)
-        endless = tuple(policy.policy for policy in policies if policy.population == name and policy.every)
-        ledgers.append(Ledger(account, mine, undrawn, tuple(planned), endless, name in caps.declared, heirs, lost))
+        endless = tuple(policy.policy for policy in here if policy.every)
+        ledgers.append(Ledger(account, mine, undrawn, planned, endless, name in caps.declared, heirs, lost))
     return ledgers
+
+
+def _plan(
+    policies: Sequence[Policy],
+    account: Account,
+    charges: list[Charge],
+    events: tuple[Event, ...],
+    *,
+    rows: int | None,
+    now: datetime,
+    is_closed: bool,
+) -> Iterator[Planned]:
+    """What the policies of a population will charge, in the order in which it comes. After a release that has no room the others
+    of its series wait."""
+    losses = {policy.policy: next_loss(policy, rows) for policy in policies}
+    by_rows = {policy.policy for policy in policies if rows is None and depends_on_records(policy)}
+    coming = [each for policy in policies for each in _list_coming(policy, charges, events, now)]
+    ahead, refused = account, set[str]()
+    for _, release in sorted(coming, key=lambda each: each[0]):
+        loss = losses[release.policy]
+        fits = not is_closed and release.policy not in refused and ahead.admits(loss)
+        if fits:
+            ahead = ahead.plus(loss)
+        else:
+            refused.add(release.policy)
+        yield Planned(release, account.of(loss), fits, release.policy in by_rows)
 
 
 def describe_ledger(ledger: Ledger, *, draw: Draw | None = None) -> Iterator[str]:
@@ -172,16 +186,17 @@ def _list_coming(
 ) -> Iterator[tuple[datetime, ReleaseId]]:
     """The same, each with the moment from which it may be charged: what is opened now, then one at each time of the timetable;
     the last moment of all where only a person opens it, or the series is held."""
-    charged, waiting = {charge.id for charge in charges}, 0
-    for known, status in read_statuses(events).items():
+    state, charged, waiting = read_state(events), {charge.id for charge in charges}, 0
+    is_held = policy.policy in state.holds
+    moment = _LAST if is_held else now
+    for known, status in state.releases.items():
         if known.policy == policy.policy and status.replaced is None and known not in charged:
             waiting += 1
-            yield now, known
-    is_held, moment = policy.policy in read_state(events).holds, now
+            yield moment, known
     coming = next_releases(policy, events, now)
     for upcoming in islice(coming, max(1, MOST_AHEAD - waiting)) if policy.every else coming:
         if policy.cron is None or is_held:
-            moment = datetime.max.replace(tzinfo=UTC)
+            moment = _LAST
         else:
             moment = upcoming.due if upcoming.due is not None and upcoming.due > moment else policy.cron.next_after(moment)
         yield moment, ReleaseId(policy.policy, upcoming.release)

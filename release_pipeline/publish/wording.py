@@ -99,15 +99,15 @@ def describe_missing(policy: Policy, name: str) -> str:
     sentences: list[str] = []
     if column.reasons:
         reasons = name_reasons(column.reasons)
-        beside = reason_column(name)
+        separate = reason_column(name)
         if policy.protect.is_synthetic:
-            sentences.append(PUBLIC("missing.synthetic_reasons", reasons=reasons, column=beside))
+            sentences.append(PUBLIC("missing.synthetic_reasons", reasons=reasons, column=separate))
         elif number:
-            sentences.append(PUBLIC("missing.reasons", reasons=reasons, column=beside))
+            sentences.append(PUBLIC("missing.reasons", reasons=reasons, column=separate))
         elif name in policy.swapped_columns:
-            sentences.append(PUBLIC("missing.swapped_reasons", reasons=reasons, column=beside))
+            sentences.append(PUBLIC("missing.swapped_reasons", reasons=reasons, column=separate))
         else:
-            sentences.append(PUBLIC("missing.kept_reasons", reasons=reasons, column=beside))
+            sentences.append(PUBLIC("missing.kept_reasons", reasons=reasons, column=separate))
     if number and isinstance(number.missing, Fill):
         fill = number.missing.fill
         sentences.append(PUBLIC("missing.value", value=format(fill, "f") if number.clock is None else number.say(fill)))

@@ -136,10 +136,12 @@ def find_role(events: Sequence[Event], event: Event) -> str:
     return ""
 
 
-def list_visible_remarks(registry: Registry, trust: Trust, subject: str, *, reader: str | None = None) -> tuple[Remark, ...]:
+def list_visible_remarks(
+    registry: Registry, trust: Trust | None, subject: str, *, reader: str | None = None
+) -> tuple[Remark, ...]:
     """The remarks that a reader may see now; without a reader, those that everybody may. Others see a reviewer's remarks on a
     candidate once they may see the votes on it, or on the candidate that replaced it."""
-    remarks = list_remarks(registry, trust, subject)
+    remarks = () if trust is None else list_remarks(registry, trust, subject)
     status = next((known for name, known in read_statuses(registry.events).items() if str(name) == subject), None)
     return tuple(
         remark for remark in remarks if status is None or remark.name == reader or is_visible(remark.role, remark.about, status)

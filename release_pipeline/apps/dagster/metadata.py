@@ -88,18 +88,13 @@ def describe_column(policy: Policy, name: str) -> str:
     column = policy.columns[name]
     if policy.protect.is_synthetic:
         return f"{column.role}; synthetic: made of noisy counts of all columns"
-    mask = ""
-    if name in policy.noise_columns:
-        k = f", k = {policy.protect.k}" if policy.protect.k else ""
-        mask = f"replaced by centroids of {policy.protect.method}{k}"
-        if name in policy.column_epsilon:
-            swapped = f", then swapped within blocks of {policy.block_size} or more alike records" if policy.swap else ""
-            mask = f"noise by {policy.protect.method}{k}, {policy.unit} {policy.column_epsilon[name]}{swapped}"
-    elif name in policy.generalised_columns:
-        return f"{column.role}; made coarser: {column.describe(mask)}"
-    elif name in policy.swapped_columns:
-        return f"{column.role}; {column.describe(mask)}; blocks have {policy.block_size} or more alike records"
-    return f"{column.role}; {column.describe(mask)}"
+    method = f"{policy.protect.method}, k = {policy.protect.k}" if policy.protect.k else policy.protect.method
+    mask = f"replaced by centroids of {method}"
+    if name in policy.column_epsilon:
+        mask = f"noise by {method}, {policy.unit} {policy.column_epsilon[name]}"
+    coarser = "made coarser: " if name in policy.generalised_columns else ""
+    blocks = f"; swapped within {policy.block_size} or more alike records" if name in policy.swapped_columns else ""
+    return f"{column.role}; {coarser}{column.describe(mask)}{blocks}"
 
 
 def column_metadata(policy: Policy, previous: dg.AssetKey) -> dict[str, Any]:

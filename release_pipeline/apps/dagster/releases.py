@@ -129,8 +129,8 @@ def build_release_assets(
             refused = DataRefused("The data do not meet the policy.", findings=result.refusal, where=str(release_context.id))
             words = f"The data do not meet the policy: {' '.join(result.refusal)}"
             raise Refused(words, metadata=parts_of(refused), allow_retries=False)
-        for words in result.warnings:
-            say(f"warning: {words}")
+        for warning in result.warnings:
+            say(f"warning: {warning}")
         yield dg.AssetCheckResult(
             check_name=WARNINGS,
             asset_key=key("validated"),

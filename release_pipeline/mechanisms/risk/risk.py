@@ -1,4 +1,4 @@
-"""How many released records can be linked to their persons: group sizes, and what a group tells of a secret (methods.md
+"""How many released records can be linked to their persons: group sizes, and what a group reveals of a secret (methods.md
 section 6).
 
 Record linkage (KDP13) compares every record tried with all originals and counts all that are equally near. Groups are of records

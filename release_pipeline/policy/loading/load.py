@@ -84,7 +84,7 @@ def load_policy(file: FilePath) -> Policy:
     looked for from its own folder on."""
     text, read = read_policy(file), reader_beside(file)
     try:
-        named = tuple((name, read(name)) for name in _list_named(text))
+        named = tuple((name, read(name)) for name in list_files(text))
     except ReleasePipelineError:  # parsing it says so, with the line
         return parse_policy(text, name=str(file), read=read)
     return _parse(text, str(file), named)
@@ -92,12 +92,14 @@ def load_policy(file: FilePath) -> Policy:
 
 @lru_cache(maxsize=500)  # files are read each time, and parsed when one of them is another: a policy does not change
 def _parse(text: str, name: str, named: tuple[tuple[str, str], ...]) -> Policy:
-    return parse_policy(text, name=name, read=dict(named).__getitem__)
+    document = _read_yaml(text)
+    return _read_document(document, document.value, name, dict(named).__getitem__)
 
 
 @lru_cache(maxsize=500)
-def _list_named(text: str) -> tuple[str, ...]:
-    return tuple(list_files(text))
+def _read_yaml(text: str) -> Document:
+    """Read once for the files that it names, and for what it says: nothing changes a document that was read."""
+    return read_yaml(text)
 
 
 def refuse_files(name: str) -> str:
@@ -121,7 +123,7 @@ def reader_beside(file: FilePath) -> Read:
 
 def list_files(text: str) -> list[str]:
     """The files that the policy in `text` names for its lists and suite, in order; none where it cannot be read."""
-    value = read_yaml(text).value
+    value = _read_yaml(text).value
     policy = cast(dict[str, Any], value) if isinstance(value, dict) else {}
     named = [values.get("file") for _, values in list_lists(policy.get("columns"))]
     named.append(policy.get("expectations"))

@@ -45,7 +45,7 @@ def _show_policy(asked: Asked) -> Document:
     change = read_policy_request(asked.site, name)
     with asked.site.open_registry(read_only=True) as registry:
         trust = read_trust(asked.site, registry)
-        remarks = () if trust is None else list_visible_remarks(registry, trust, name, reader=asked.person.name)
+        remarks = list_visible_remarks(registry, trust, name, reader=asked.person.name)
     noted = [{**asdict(remark), "is_of_now": remark.about == change.request.hash} for remark in remarks]
     return _describe_change(asked, change, noted)
 

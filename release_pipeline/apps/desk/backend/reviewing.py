@@ -73,7 +73,7 @@ def _show_release(asked: Asked) -> Document:
         votes = None if status.candidate_hash is None else read_visible_votes(registry, status.id, reader=asked.person.name)
         trust = read_trust(site, registry)
         retraction = _describe_retraction(registry, status)
-        remarks = () if trust is None else list_visible_remarks(registry, trust, name, reader=asked.person.name)
+        remarks = list_visible_remarks(registry, trust, name, reader=asked.person.name)
     vote_refusal = _find_vote_refusal(asked, policy, status)
     may_read = policy is not None and is_reader(asked, policy.steward)
     return {
