@@ -9,6 +9,7 @@ from contextlib import suppress
 from copy import copy
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from weakref import WeakSet
 
 import duckdb
 import numpy as np
@@ -60,6 +61,7 @@ _MACROS = (
 )
 
 _ENTRY = {"text": "entry_of_text", "number": "entry_of_number"}
+_WITH_MACROS = WeakSet[duckdb.DuckDBPyConnection]()  # making them takes longer than most of what they are used for
 
 
 class RawTable:
@@ -297,10 +299,13 @@ def _write_class(letters: Iterable[str]) -> str:
 
 
 def create_macros(connection: duckdb.DuckDBPyConnection) -> None:
-    """The rules by which this connection reads numbers, moments, entries and persons."""
+    """The rules by which this connection reads numbers, moments, entries and persons, unless it has them."""
+    if connection in _WITH_MACROS:
+        return
     connection.execute(statement("schema/use_utc"))
     for macro in _MACROS:
         connection.execute(statement(f"schema/create_{macro}"))
+    _WITH_MACROS.add(connection)
 
 
 def is_time(kind: str) -> bool:
