@@ -312,12 +312,13 @@ def judge_linkage(policy: Policy, linked: float | None) -> list[Gate]:
     limit = policy.gates.linkage
     if limit is None:
         return []
+    name = "linkage by all released columns"
     value, basis = np.nan if linked is None else linked, LINKED_WORDS
     if policy.protect.is_synthetic:
         value, basis = 0.0, NOBODYS
     elif policy.swap is not None and keeps_linkage(policy, limit):
-        value, basis = 1 / policy.swap.k, BLOCKED
-    return [Gate("linkage by all released columns", value, float(limit), basis=basis)]
+        name, value, basis = "linkage of one swapped value", 1 / policy.swap.k, BLOCKED
+    return [Gate(name, value, float(limit), basis=basis)]
 
 
 def explain_linkage(policy: Policy, ladder: Ladder) -> str:

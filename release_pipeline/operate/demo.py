@@ -148,11 +148,12 @@ def list_outcomes(site: Site) -> Iterator[Outcome]:
 
 
 def _shorten_claim(policy: Policy) -> str:
-    """What a policy promises, as short as a table can have it."""
-    scope = "everything" if policy.covers_table else "each column by itself"
+    """What a policy promises, as short as a table can have it, and for how many of the released columns."""
+    masked, released = len(policy.noise_columns), len(policy.released_columns)
+    scope = "everything" if policy.covers_table else f"{masked} of {released} columns, each separately"
     at_delta = f" (delta {policy.delta:f})" if policy.delta is not None else ""
     epsilon = getattr(policy.protect, "epsilon", None)
-    return f"epsilon {epsilon} in all{at_delta}, {policy.claim.definition.tag}, {scope}"
+    return f"epsilon {epsilon} in all{at_delta}, {policy.claim.definition.tag}: {scope}"
 
 
 def find_demo_data() -> Path:

@@ -109,7 +109,7 @@ def list_questions(view: InternalView, *, is_dp: bool) -> Iterator[Question]:
         else:
             yield ask(REVIEWERS("question.alike", columns=name_some(alike)), "alike")
     if view.looks:
-        yield ask(REVIEWERS("question.looks", looks=count_things(len(view.looks), "look")), "looks")
+        yield ask(REVIEWERS("question.looks", looks=count_things(len(view.looks), "trial")), "looks")
     open_scopes = [scope for scope, bound in view.wider if POLICY("bound.none") in bound]
     if not is_dp:
         yield ask(REVIEWERS("question.no_dp", definition=view.definition), "no_dp")
@@ -155,6 +155,9 @@ def _ask_about_swap(view: InternalView, swap: SwapView) -> Iterator[Question]:
             asked = REVIEWERS("question.swapped", column=worst.name, error=error)
         yield ask(asked, "swapped")
     yield ask(REVIEWERS("question.members", others=format_count(swap.k - 1)), "members")
+    masked = {column.name for column in view.columns}
+    if exact := [name for name in swap.columns if name not in masked]:
+        yield ask(REVIEWERS("question.exact", columns=name_some(exact)), "exact")
 
 
 def _ask_about_distributions(view: InternalView) -> Iterator[Question]:

@@ -119,6 +119,6 @@ def test_a_gate_on_the_released_table_blocks_after_the_charge(tmp_path: Path) ->
     assert len(tiny.charges()) == 1
     assert not tiny.folder().exists()
     text = (tiny.site.vault / "refused" / "people~1~r1.html").read_text(encoding="utf-8")
-    assert "after the charge" in text
+    assert "after the budget was spent" in text
     assert "smallest group of released quasi-identifiers" in text
     assert "record linkage" in text.lower()

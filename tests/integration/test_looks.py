@@ -85,7 +85,7 @@ def test_the_package_tells_the_look_before_the_charge(tiny: TinySite) -> None:
 def test_reviewers_sign_who_looked_and_what_was_compared(tiny: TinySite) -> None:
     """Their page is a part of the candidate, and so is the number among the public facts, which Dagster shows."""
     page = html.unescape((tiny.folder() / "report.html").read_text())
-    for words in (REVIEWERS("looks.title"), REVIEWERS("looks.matters"), REVIEWERS("question.looks", looks="2 looks"), *BEFORE):
+    for words in (REVIEWERS("looks.title"), REVIEWERS("looks.matters"), REVIEWERS("question.looks", looks="2 trials"), *BEFORE):
         assert words in page
     assert "a run that read the confidential records and released nothing: " in page
     assert "<bdi>&lt;b&gt;ana" in (tiny.folder() / "report.html").read_text()
@@ -127,7 +127,7 @@ def test_a_card_says_that_looks_may_be_lost(keys: dict[str, PrivateKey], tmp_pat
     for release in (RELEASE, ReleaseId("people", "2")):
         review(tiny, keys, "ben", "cleo", release=release)
         card = read_card(publishing.publish(tiny.site, release, key=keys["robot"]))
-        told = [words for words in card["claim"]["not_protected"] if "looks that were noted in between may be lost" in words]
+        told = [words for words in card["claim"]["not_protected"] if "may be lost" in words]
         assert len(told) == (release.release == "2")
         assert card["looks"] is None
     assert failures_of(verify(tiny.home, [keys["olga"].public.fingerprint])) == []

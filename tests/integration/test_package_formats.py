@@ -150,7 +150,7 @@ def test_a_package_tells_what_it_is(packages: dict[str, Path]) -> None:
     assert card["about"]["citation"].startswith("Ana (")
     page = (told / "privacy-card.html").read_text()
     assert "<h1>People of three towns</h1>" in page
-    assert "Asked was: How much?" in page
+    assert "Question asked: How much?" in page
     assert "people.csv" not in "".join((told / name).read_text() for name in STANDARDS)  # of the source nothing
 
 

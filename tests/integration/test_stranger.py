@@ -43,7 +43,7 @@ ANSWERS: dict[str, tuple[Any, ...]] = {  # at each place in turn, what is said t
         "everything that a reader of the table sees",
     ),
     "What does it not cover?": ("How many records there are, and that they passed the declared checks", ""),
-    "Is it k-anonymous?": ("False", "There is no k: no row is anybody's"),
+    "Is it k-anonymous?": ("False", "There is no k: the rows are synthetic"),
     "May I link waves, row by row?": ("Rows of two releases do not belong together",),
     "How much was spent on these people in all?": ("0.18506984", "0.638597081"),
     "Can I compute an interval for a mean?": ("Shares, quantiles and means of a column over all records",),
@@ -118,7 +118,7 @@ def test_the_package_answers_them_all(finished_demo: Demo) -> None:
     why = find_in_json(
         json.loads((package / "datapackage.json").read_text()), "resources[data-csv].schema.fields[female].description"
     )
-    assert why.startswith("declared so because: needed for every table")
+    assert why.startswith("reason: needed for every table")
 
 
 @pytest.mark.filterwarnings("ignore")  # other people's programs

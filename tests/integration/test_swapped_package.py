@@ -45,5 +45,5 @@ def published(tmp_path_factory: pytest.TempPathFactory, keys: Keys) -> tuple[Tin
 def test_the_kit_offers_nothing_that_swapping_breaks(published: tuple[TinySite, Path]) -> None:
     """Links between columns are declined, and means answered."""
     release = read_release(published[1])
-    assert "changed places by themselves" in " ".join(release.explain())
+    assert "were exchanged separately" in " ".join(release.explain())
     release.mean("income")

@@ -77,7 +77,7 @@ def test_reviewers_see_weighted_figures_beside_plain_ones(tmp_path: Path, column
     assert found["original"]["mean"] < found["original"]["plain"] - 50
     page = (tiny.folder() / "report.html").read_text()
     assert "A sample with weights" in page
-    assert "alone in the population too" in page
+    assert "unique in the population too" in page
     assert not {"sample", "subgroups", "spread", "atoms"} & set(re.findall(r"\w+", json.dumps(facts)))
 
 
@@ -150,7 +150,7 @@ def test_the_card_tells_of_the_weight_and_an_analyst_gets_weighted_answers(weigh
     jsonschema.Draft202012Validator(CARD_SCHEMA).validate(card)
     assert [table["weight"] for table in card["tables"]] == [{"column": "w", "least": "1", "largest": "40"}] * 2
     assert [table["levels"][0]["noise"] for table in card["tables"]] == ["Laplace 160", "Laplace 320000"]
-    assert "stand for by their weights w" in card["tables"][0]["words"]
+    assert "represent, by their weights w" in card["tables"][0]["words"]
     assert card["claim"]["epsilon"]["total"] == "11"
     assert not [finding for finding in verify(weighted.home, deep=True) if finding.level == "FAIL"]
     release, table = read_release(package), of_release(weighted)

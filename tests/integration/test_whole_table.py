@@ -58,8 +58,8 @@ PARTS = {
 }
 CAP = "epsilon: 25, definition: dp, scope: table"
 GIVEN = (
-    ", given that the records passed its gates (at most 1% of records clamped in rent; between two releases nobody joins, or at "
-    "least 10 people do, and likewise leaving)"
+    ", given that the records passed its gates (at most 1% of records clamped in rent; between two releases, 0 or at least "
+    "10 people join, and 0 or at least 10 leave)"
 )
 
 
@@ -203,7 +203,7 @@ def test_a_package_is_one_claim_and_answers_from_its_counts(package: tuple[TinyS
     card = json.loads((folder / "privacy-card.json").read_text())
     jsonschema.Draft202012Validator(CARD_SCHEMA).validate(card)
     assert card["headline"] == f"epsilon 10 for everything in this package{GIVEN}"
-    assert card["rows"]["kind"] == "synthetic rows: nobody's record"
+    assert card["rows"]["kind"] == "synthetic rows: no row is a person's record"
     assert card["claim"]["scope"]["name"] == "table"
     assert {column["done"] for column in card["columns"]} == {"synthesise", "missing"}
     assert not any("table as a whole" in words for words in card["claim"]["not_protected"])

@@ -199,4 +199,4 @@ def test_the_card_says_what_a_class_was() -> None:
     """That a label is one class, of whatever parts."""
     policy = make_policy("ola", k=3, parts=2, epsilon="1", confidence=None)
     words = " ".join(list_parts(policy))
-    assert "A class is all records with the same labels, of whatever parts" in words
+    assert "A class is all records with the same labels, from whatever parts" in words

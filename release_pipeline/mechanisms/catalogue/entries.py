@@ -52,7 +52,7 @@ _ONE = "for each masked column, with its part of epsilon, the noisy {} of one cl
 _RECORDS = "for each masked column, with its part of epsilon, every record's number with noise of its own, record by record"
 _LIST_LOSES_MORE = "The whole list of a column can lose more than epsilon."
 _OVER_RECORDS = "isotonic consistency over records would use their true order, which laplace does not protect"
-_OVER_CENTROIDS = "an isotonic value depends on all noisy centroids, so a claim for each centroid on its own would not hold"
+_OVER_CENTROIDS = "an isotonic value depends on all noisy centroids, so a claim for each centroid separately would not hold"
 _ONE_AND_LN_2 = Fraction("1.693147180559945309418")  # rounded up: losses are exact integers, never below the bound
 LOCAL_LISTS = ListLoss(factor=lambda _: _ONE_AND_LN_2, text="1 + ln 2 times epsilon")
 CLUSTER_LISTS = ListLoss(factor=lambda clusters: clusters, text="clusters times epsilon", counts=True)

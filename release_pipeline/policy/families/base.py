@@ -278,6 +278,15 @@ class Family(ABC, Generic[Options]):
         if policy.claim.definition.fixes_scales:
             yield POLICY("uncovered.groups")
             yield SCALES_FIXED
+        elif policy.rows_epsilon is None or policy.tables_cost is None:
+            yield POLICY("uncovered.groups")
+        else:
+            cost = policy.rows_epsilon + policy.tables_cost  # of one person; of g of them g times as much, and g squared of rho
+            if policy.protect.by_rho:
+                epsilon = format_nano(policy.in_epsilon(16 * cost))
+                yield POLICY("uncovered.families_by_rho", unit=policy.privacy_unit, epsilon=epsilon)
+            else:
+                yield POLICY("uncovered.families", unit=policy.privacy_unit, epsilon=format_nano(4 * cost))
         if not policy.covers_table:
             yield from _describe_blocks(policy) if policy.swap is not None else [self.describe_open_table(policy)]
         if kept := [name for name in policy.kept_columns if name not in policy.swapped_columns]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 
 from release_pipeline.formats.attack_views import ClaimView, CriterionView, Difference, NearView, RungView, ShareView
 from release_pipeline.formats.internal_view import InternalView, SwapView
@@ -29,7 +30,7 @@ def describe_attacks(view: InternalView) -> Section:
             sentences.append(REVIEWERS("attacks.sampled_swapped", tried=few, among=all_of_them))
         else:
             sentences.append(REVIEWERS("attacks.sampled", tried=few, among=all_of_them))
-    sentences += [_bound_links(view.swap)] if view.swap is not None else []
+    sentences += _bound_links(view.swap) if view.swap is not None else []
     if view.nearest is not None:
         sentences += [REVIEWERS("attacks.no_own_row")] if view.is_synthetic else []
         sentences += _judge_nearest(view.nearest)
@@ -51,12 +52,17 @@ def describe_attacks(view: InternalView) -> Section:
     return Section(anchor, title, shows=shows, read=read, sign=sign, says=tuple(sentences), tables=tuple(tables))
 
 
-def _bound_links(swap: SwapView) -> Sentence:
-    """How many links are right at the most where values changed places."""
+def _bound_links(swap: SwapView) -> Iterator[Sentence]:
+    """How many links are right at the most where values changed places: of one value, and of any two in a row."""
     people, most = format_count(swap.k), format_share(1 / swap.k)
     if not swap.alike:
-        return REVIEWERS("attacks.lemma", people=people, most=most)
-    return review("attacks.lemma_alike", people=people, most=most, columns=list_names(swap.alike))
+        yield REVIEWERS("attacks.lemma", people=people, most=most)
+    else:
+        yield review("attacks.lemma_alike", people=people, most=most, columns=list_names(swap.alike))
+    count = len(swap.columns)
+    if count > 1:
+        apart = math.prod(max(1 - others / swap.k, 0) for others in range(1, count))
+        yield REVIEWERS("attacks.lemma_pair", count=format_count(count), share=format_share(1 - apart))
 
 
 def _judge_nearest(near: NearView) -> list[Sentence]:

@@ -348,7 +348,7 @@ RULES = [
         "scope: column",
         "scope: centroid",
         "consistency",
-        "protect.consistency: an isotonic value depends on all noisy centroids, so a claim for each centroid on its own "
+        "protect.consistency: an isotonic value depends on all noisy centroids, so a claim for each centroid separately "
         "would not hold. Set consistency to none, or use scope column with a cluster method.",
     ),
     case(

@@ -38,4 +38,4 @@ def test_swapped_values_have_no_bound_for_the_table() -> None:
     assert not swapped.covers_table
     assert "whole table: not bounded" in describe_claim(swapped)
     assert "Which values of the lists share a row is not covered" in state_claim(swapped)
-    assert any("reads the values of the last one off its rows" in words for words in not_covered_words(swapped))
+    assert any("can read the last one's values off its rows" in words for words in not_covered_words(swapped))

@@ -138,7 +138,7 @@ def sample_view(**changes: Any) -> InternalView:
         release="rand-hie/4/r1",
         policy="rand-hie",
         tool="release-pipeline 0.1.0",
-        claim="epsilon 2 in all (0.5 for each of 4 columns), iDP, for the column lists; whole table: not bounded",
+        claim="epsilon 2 in all (0.5 for each of 4 columns), iDP, for each masked column separately; whole table: not bounded",
         definition="eps-iDP (individual differential privacy): for the neighbours of the actual data",
         wider=(("table", "not bounded"), ("series", "epsilon 8 for the four waves up to this one")),
         method_words="idp-cbls: individual ranking in clusters of 25, trimmed means, noise by cluster sensitivity, isotonic "
@@ -265,7 +265,7 @@ def empty_view(**changes: Any) -> InternalView:
 def stopped_view() -> InternalView:
     """A release that two gates stopped before anything was charged."""
     return empty_view(
-        stopped_at="before the charge",
+        stopped_at="before any budget was spent",
         gates=(
             GateView("expected error of income", 0.0871, 0.2, False, True, "from the scales", "income"),
             GateView("expected error of mdvis", 0.923, 0.4, False, False, "from the scales", "mdvis"),

@@ -150,7 +150,7 @@ VIEWS = {
     "swapped": of(
         DP
         | {
-            "swap": SwappedView(10, 10, ("site",), ("income",), "A row is not one person's."),
+            "swap": SwappedView(10, 10, ("site",), ("income",), "A row does not belong to one person."),
             "columns": columns_of("swap", noise=None),
         },
         internal=internal_view(swap=SwapView(10, ("income",), ("site",), 40, 10)),

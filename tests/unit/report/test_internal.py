@@ -97,7 +97,7 @@ def test_the_verdict_comes_first_and_then_the_sections_in_their_order() -> None:
         "at least 1,000",
         "What the reviewers must decide",
         "Warnings",
-        "The claim",
+        "The guarantee",
         "On this page",
         "Made by",
     )
@@ -109,11 +109,11 @@ def test_a_release_that_a_gate_stopped_says_so_first_and_shows_why() -> None:
     """The verdict, the gates that did not pass, and at each section that it was not measured."""
     view = stopped_view()
     text = read(view)
-    assert text.index("Stopped before the charge. 3 of 4 gates did not pass.") < text.index("The claim")
-    assert text.count("Not measured: a gate stopped the release before the charge.") == len(SECTIONS) - 2  # the budget is known
+    assert text.index("Stopped before any budget was spent. 3 of 4 gates did not pass.") < text.index("The guarantee")
+    assert text.count("Not measured: a gate stopped the release before any budget was spent.") == len(SECTIONS) - 2  # the budget is known
     assert "No column is generalised." in text  # and this is so however far a release came
     coarser = read(dataclasses.replace(view, generalises=True))
-    assert coarser.count("Not measured: a gate stopped the release before the charge.") == len(SECTIONS) - 1
+    assert coarser.count("Not measured: a gate stopped the release before any budget was spent.") == len(SECTIONS) - 1
     assert "No column is generalised." not in coarser
     for words in ("did not pass 0.923 at most 0.4", "did not pass not available at most 0.6", "did not pass 612 at least 1,000"):
         assert words in " ".join(text.split()), words
@@ -191,11 +191,11 @@ def test_it_shows_what_the_public_will_be_told() -> None:
         *(words for _, words in list_facts(ABOUT)),
         "Health care use of families",
         "Yearly records of people who took part",
-        "made of creators, year, title and release when it is published",
+        "made from creators, year, title and release when it is published",
         "Income of the family",
         "dollars a year",
         "Before taxes.",
-        "Asked was: What did your family earn?",
+        "Question asked: What did your family earn?",
         "0 = male",
         "1 = female",
     ):
@@ -206,7 +206,7 @@ def test_it_shows_what_the_public_will_be_told() -> None:
     assert "What readers are told that columns and values mean" not in page.text
     silent = Page(render_internal(dataclasses.replace(view, about=None))).text
     assert "What readers are told that columns and values mean" in silent
-    assert "What the public will be told" not in silent
+    assert "What the public will read" not in silent
 
 
 NOT_TOLD = (  # by themselves: they choose what is told, or are in pictures
@@ -270,10 +270,10 @@ def test_every_figure_of_the_view_is_in_the_words_of_the_page() -> None:
 def test_words_follow_the_figures() -> None:
     """What is said of errors, of attacks, of groups and of what was left out turns when they turn."""
     assert "Inside the range expected: 3 of 4 columns." in read(sample_view())
-    assert "mdvis lies above: expected 0.301 (0.262 to 0.344), actual 0.391." in read(sample_view())
+    assert "mdvis is above: expected 0.301 (0.262 to 0.344), actual 0.391." in read(sample_view())
     low = column("a", actual_error=0.01, partitioned=True)
     assert "Inside the range expected: 0 of 1 column." in read(sample_view(columns=(low,)))
-    assert "a lies below" in read(sample_view(columns=(low,)))
+    assert "a is below" in read(sample_view(columns=(low,)))
     assert "No better than the mean for everybody: a." in read(sample_view(columns=(column("a", actual_error=1.0),)))
     said = "linking gains most; it succeeds in 14.2% (12.7% to 15.7%) of the cases"
     assert said in read(sample_view())
@@ -292,7 +292,7 @@ def test_words_follow_the_figures() -> None:
     assert classes is not None
     small = dataclasses.replace(classes, smallest=3, diversity={"mdvis": 1})
     assert "the limit is 5, so it is too small" in read(sample_view(classes=small))
-    assert "there are groups with 1 value only of mdvis. Who knows that a person is in such a group knows the value." in read(
+    assert "some groups have only 1 value of mdvis. Anyone who knows that a person is in such a group knows the value." in read(
         sample_view(classes=small)
     )
     assert "The limit is 5%: kept." in read(sample_view())
@@ -312,24 +312,24 @@ def test_whether_an_error_is_outside_is_what_the_view_says() -> None:
     still = column("a", expected_error=0.1, expected_low=0.1, expected_high=0.1, actual_error=0.1 + 1e-9)
     text = read(sample_view(columns=(still,)))
     assert "Inside the range expected: 1 of 1 column." in text
-    assert "a lies above" not in text
+    assert "a is above" not in text
     above = dataclasses.replace(still, partitioned=True)
-    assert "Inside the range expected: 0 of 1 column. a lies above: expected 0.1" in read(sample_view(columns=(above,)))
+    assert "Inside the range expected: 0 of 1 column. a is above: expected 0.1" in read(sample_view(columns=(above,)))
 
 
 def test_a_column_without_a_range_says_why() -> None:
-    """Without noise it came as expected, within a hundredth; else no range could be told. Neither is a warning."""
+    """Without noise it came as expected, within a hundredth; else no range could be computed. Neither is a warning."""
     still = column("a", expected_error=0.1, expected_low=None, expected_high=None, actual_error=0.1009)
     moved = dataclasses.replace(still, name="b", actual_error=0.102)
     text = read(sample_view(columns=(still, moved)))
-    assert "No range: there is no noise in a. No range could be told for b." in text
+    assert "No range: there is no noise in a. No range could be computed for b." in text
     assert "no range: there is no noise" in text
-    assert "no range could be told" in text
+    assert "no range could be computed" in text
     assert "inside the range expected" not in text
     exact = dataclasses.replace(still, expected_error=0.0, actual_error=0.0)
     assert "No range: there is no noise in a." in read(sample_view(columns=(exact,)))
     unknown = dataclasses.replace(still, expected_error=None)
-    assert "No range could be told for a." in read(sample_view(columns=(unknown,)))
+    assert "No range could be computed for a." in read(sample_view(columns=(unknown,)))
 
 
 @pytest.mark.parametrize(
@@ -343,7 +343,7 @@ def test_a_column_without_a_range_says_why() -> None:
         (0.5, 0.2, "0.5 in the original, 0.2 as released: it came nearer to 0."),
         (-0.2, -0.5, "it moved away from 0."),
         (0.0, 0.4, "it moved away from 0."),
-        (-0.3, 0.1, "it turned its sign."),
+        (-0.3, 0.1, "it changed its sign."),
     ],
 )
 def test_a_link_that_was_thinned_is_told_from_one_that_was_made(original: float, released: float, words: str) -> None:

@@ -55,16 +55,16 @@ def test_synthetic_rows_are_told_as_such() -> None:
     for name in (NIST, DPIA):
         assert "records about rand-hie-participants the release has" not in read(name, view)
     text = read(NIST, view)
-    assert "synthetic rows, which are nobody's" in text
+    assert "synthetic rows; no row is a person's record" in text
     assert "values of equal ranks compared" in text
-    assert "No column and no table has a bound of its noise" not in text
-    assert "law of the noise of each, are in data.counts.csv" in text
+    assert "No column and no table has a public bound of its noise" not in text
+    assert "data.counts.csv and data.pairs.csv have the counts and the noise distribution of each" in text
 
 
 def test_swapped_columns_are_told_as_such() -> None:
     """Their entries have no noise, and what swapping promises is said of values."""
     text = read(DPIA, VIEWS["swapped"])
-    assert "has no noise; its entries changed places within blocks of at least 10 people." in text
+    assert "has no noise; its entries were exchanged within blocks of at least 10 people." in text
     assert "is right in at most one in 10 rows on average, whatever else they know." in text
     assert "Every block has at least 2 different values of ill." in text
     assert "Every group" not in text

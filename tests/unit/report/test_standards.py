@@ -130,7 +130,7 @@ def test_what_is_said_of_columns_is_true_of_them() -> None:
     assert list(root.iter(f"{{{NAMESPACE}}}range")) == []
     assert variables["made"].attrib["intrvl"] == "contin"
     told = [found.text for found in root.iter(f"{{{NAMESPACE}}}codInstr")]
-    assert "declared so because: known[U+FFFE]" in told
+    assert "reason: known[U+FFFE]" in told
 
 
 def test_card_and_descriptor_follow_their_schemas(package: Path) -> None:

@@ -37,7 +37,7 @@ def test_the_lemma_is_said_before_the_ladder() -> None:
     assert "is right in at most 12.5% of the rows on average" in text
     assert text.index("12.5% of the rows") < text.index("Someone who knows all released columns of a person")
     alone = read(make_view(dataclasses.replace(SWAP, alike=())))
-    assert "comes from one of at least 8 people. Whoever names a person" in alone
+    assert "comes from one of at least 8 people. Anyone who names a person" in alone
     assert ODD not in render_internal(make_view())
     assert "at most 12.5%" not in read(sample_view())
 
@@ -50,16 +50,16 @@ def test_no_row_is_spoken_of_as_a_record() -> None:
     for words in (
         "so values of equal ranks are compared",
         "Correlations of ranks, released minus original",
-        "Groups: what became of their means",
+        "Groups: how their means changed",
         "tested on records that the mechanism did not see",
-        "Values changed places inside 700 blocks, the smallest of 8 records.",
+        "Values were exchanged inside 700 blocks, the smallest of 8 records.",
         "of strangers",
     ):
         assert words in text, words
     for words in ("own row is not there", "rows were taken out", "synthetic", "Mean absolute error of income:", "rows alone"):
         assert words not in text, words
     before = read(make_view(dataclasses.replace(SWAP, blocks=0, smallest=0)))
-    assert "Values changed places inside" not in before, "a gate stopped it before there were blocks"
+    assert "Values were exchanged inside" not in before, "a gate stopped it before there were blocks"
 
 
 def test_l_is_of_blocks() -> None:
@@ -68,15 +68,15 @@ def test_l_is_of_blocks() -> None:
     classes = dataclasses.replace(view.classes, diversity={"ill": 1, "job": 3})
     view = dataclasses.replace(view, classes=classes)
     text = read(view)
-    assert "there are blocks with 1 value only of ill. Who knows that a person is in such a block" in text
+    assert "some blocks have only 1 value of ill. Anyone who knows that a person is in such a block" in text
     assert "every block has at least 3 different values of job." in text
     asked = [question.words for question in list_questions(view, is_dp=True)]
-    assert any("blocks in which everybody has the same ill" in words for words in asked)
+    assert any("In some blocks everybody has the same ill" in words for words in asked)
 
 
 def make_public(**changes: object) -> PackageView:
     """The demo's release with swapped values."""
-    swap = SwappedView(10, 20, ("site",), ("income",), "A row is not one person's.")
+    swap = SwappedView(10, 20, ("site",), ("income",), "A row does not belong to one person.")
     return views.sample_view(swap=swap, **changes)
 
 
@@ -88,9 +88,9 @@ def test_the_card_names_the_size_of_blocks_beside_k() -> None:
     """In people, not records; and what it says of k does not deny what blocks promise."""
     text = plain(render_card_html(make_public()))
     assert "block size: 10 people Each swapped value of a row comes from one of at least so many people" in text
-    assert "is right in at most one in 10 rows on average" in text
+    assert "is right in at most one in 10 rows, on average" in text
     for page in (text, render_card_json(make_public().card), render_note(make_public())):
-        assert "nothing follows for combinations of columns" not in page
+        assert "it says nothing about combinations of columns" not in page
     assert "block size" not in plain(render_card_html(views.sample_view()))
 
 
@@ -118,4 +118,4 @@ def test_a_bound_is_shown_as_proved_and_one_look_is_one() -> None:
     text = read(view)
     assert text.count("at most 0.1: proved, not measured") == 1
     [asked] = [question.words for question in list_questions(view, is_dp=True) if "chosen without the data" in question.words]
-    assert "Of the time before the charge the registry has 1 look at confidential records" in asked
+    assert "The registry has 1 trial on confidential records" in asked

@@ -54,7 +54,7 @@ def read(view: InternalView) -> str:
 
 def test_nobody_is_linked_and_strangers_are_the_baseline() -> None:
     text = read(make_view())
-    assert "Linked to a row of their own: nobody, because no row is anybody's." in text.replace("&#39;", "'")
+    assert "Linking a row to its person is not possible: the rows are synthetic." in text.replace("&#39;", "'")
     assert (
         "70% (66% to 74%) of the people that rows were made of have a row just like them in site and sex, and 69% (65% to 73%)"
         in text
@@ -68,7 +68,7 @@ def test_nobody_is_linked_and_strangers_are_the_baseline() -> None:
 
 @pytest.mark.parametrize(
     ("beyond", "words"),
-    [((0.2, 0.1, 0.3), "rows tell more of their people than of strangers"), ((-0.2, -0.3, -0.1), "no gain was seen")],
+    [((0.2, 0.1, 0.3), "rows reveal more about their people than about strangers"), ((-0.2, -0.3, -0.1), "no gain was seen")],
 )
 def test_a_clear_difference_is_said_to_be_one(beyond: tuple[float, float, float], words: str) -> None:
     text = read(make_view(beyond))
@@ -94,4 +94,4 @@ def test_of_many_attacks_some_gain_by_chance() -> None:
     assert [len(table.rows) for table in section.tables] == [2, 14]
     said = ["".join(words) for words in section.says]
     assert any("inferring 3 gains most" in words for words in said)
-    assert "Of attacks that gain nothing one in forty looks beyond its control by chance: 14 attacks were tried." in said
+    assert "One in forty attacks that gain nothing exceeds its control by chance: 14 attacks were tried." in said
