@@ -201,17 +201,17 @@ def _judge_worst(criterion: str, attack: CriterionView) -> Sentence:
         control=format_interval(attack.control),
         guess=format_share(attack.guess),
         beyond=format_interval(attack.beyond),
-        judged=_judge_risk(attack.beyond),
+        judged=_judge_risk(attack, attack.beyond),
     )
     return (*sentence, " ", *review("attacks.worst", column=Name(attack.worst))) if attack.worst else sentence
 
 
-def _judge_risk(risk: ShareView) -> str:
-    """Whether what is beyond the control is more than chance."""
+def _judge_risk(attack: CriterionView, risk: ShareView) -> str:
+    """Whether what is beyond the control is more than chance, and than guessing."""
     if not (is_number(risk.low) and is_number(risk.high)):
         return REVIEWERS("attacks.unknown")
     if risk.low > 0:
-        return REVIEWERS("attacks.more")
+        return REVIEWERS("attacks.more") if attack.rate.low > attack.guess else REVIEWERS("attacks.guessed")
     return REVIEWERS("attacks.less") if risk.high < 0 else REVIEWERS("attacks.chance")
 
 

@@ -77,7 +77,10 @@ def planned_noise(policy: Policy, rows: int) -> float:
 @pytest.mark.parametrize(
     ("policy", "claim"),
     [
-        (policy_of(), "epsilon 2 in all (all for the column income), iDP, for each masked column separately; whole table: not bounded"),
+        (
+            policy_of(),
+            "epsilon 2 in all (all for the column income), iDP, for each masked column separately; whole table: not bounded",
+        ),
         (
             policy_of("dp-um", 5, INCOME, RENT, epsilon="0.1"),
             "epsilon 0.1 in all (0.05 for each of 2 columns), DP, for each masked column separately; whole table: not bounded",

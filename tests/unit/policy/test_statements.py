@@ -31,6 +31,21 @@ def test_check_and_card_say_that_scales_are_fixed(policy: Policy) -> None:
     assert "where M has the noise scales of D for both" in state_claim(policy)
 
 
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        (policy_of("laplace", None), "the guarantee is for one person. Four together lose up to 4 times as much: epsilon 8."),
+        (policy_of("laplace", None, records=3), "Four together lose up to 4 times as much: epsilon 24."),
+        (policy_of("dp-um", 5, options=", definition: zcdp, delta: 0.000001"), "up to 16 times the rho: epsilon 9.4967"),
+        (policy_of("idp-cbls"), "Groups of people, such as a family: the guarantee is about one record at a time."),
+    ],
+    ids=["epsilon", "records", "rho", "idp"],
+)
+def test_what_a_family_loses_is_not_covered(policy: Policy, words: str) -> None:
+    """With the figure of four people, whatever they share; individual differential privacy bounds nothing of groups."""
+    assert [words in told for told in not_covered_words(policy) if told.startswith("Groups")] == [True]
+
+
 def test_swapped_values_have_no_bound_for_the_table() -> None:
     """Blocks follow from the data, so that a claim for the whole table would not hold; the lists keep theirs."""
     swapped = policy_of("laplace", None, options=", swap: {k: 5, within: kept}")

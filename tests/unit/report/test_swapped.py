@@ -108,6 +108,29 @@ def test_an_attack_that_a_guess_equals_is_no_finding() -> None:
         "strangers, and by guessing for 60.0%?"
     ]
     assert ask(lucky) == []
+    judged = "more than the control, but not clearly more than guessing"
+    assert judged in read(dataclasses.replace(make_view(), criteria=(lucky,)))
+    assert judged not in read(dataclasses.replace(make_view(), criteria=(clear,)))
+
+
+def test_what_swapping_leaves_exact_is_asked() -> None:
+    """Categories that are swapped have no noise, so that their counts are the original ones; numbers have."""
+
+    def ask(swap: SwapView) -> list[str]:
+        return [question.words for question in list_questions(make_view(swap), is_dp=True) if "adds no noise" in question.words]
+
+    assert ask(SWAP) == []
+    [asked] = ask(dataclasses.replace(SWAP, columns=("income", "vote")))
+    assert asked.startswith("Swapping adds no noise to vote: the number of people with each entry, in every group of the kept")
+
+
+def test_what_two_values_of_a_row_reveal_is_said_with_the_lemma() -> None:
+    """One half for four columns and blocks of ten, as docs/guarantees.md says; certain for more columns than people."""
+    four = dataclasses.replace(SWAP, k=10, columns=("a", "b", "c", "d"))
+    said = "some two belong to the same person with a probability of up to"
+    assert f"Of the 4 swapped values of a row, {said} 49.6%." in read(make_view(four))
+    assert f"{said} 100%." in read(make_view(dataclasses.replace(four, k=3)))
+    assert said not in read(make_view(dataclasses.replace(four, columns=("a",))))
 
 
 def test_a_bound_is_shown_as_proved_and_one_look_is_one() -> None:
