@@ -216,8 +216,9 @@ FOR_ACTUAL_TABLE = (
     "e^epsilon P[M(D') in S] and P[M(D') in S] <= e^epsilon P[M(D) in S], where M has the noise scales of D for both. M gives "
 )
 SCALES_FIXED = (
-    "The guarantee holds with the noise scales fixed at the actual data. If they were calculated again on the neighbouring table, "
-    "nothing would bound what can be revealed (40 people, idp-cbls, k 5, claimed epsilon 0.01: an attack then proves at least 4.8)."
+    "The guarantee holds with the noise scales fixed at the actual data. If they were calculated again on the neighbouring "
+    "table, nothing would bound what can be revealed (40 people, idp-cbls, k 5, claimed epsilon 0.01: an attack then proves at "
+    "least 4.8)."
 )
 PSEUDORANDOM = "The noise comes from a cipher: this holds against anyone who cannot distinguish its stream from random numbers."
 

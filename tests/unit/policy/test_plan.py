@@ -95,7 +95,8 @@ def planned_noise(policy: Policy, rows: int) -> float:
         ),
         (
             policy_of("laplace", None),
-            "epsilon 2 in all (all for the column income), DP, for each masked column separately; whole table: covered with the same epsilon",
+            "epsilon 2 in all (all for the column income), DP, for each masked column separately; "
+            "whole table: covered with the same epsilon",
         ),
         (
             policy_of("laplace", None, INCOME, RENT, SITE, records=3),
