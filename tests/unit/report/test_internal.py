@@ -110,9 +110,8 @@ def test_a_release_that_a_gate_stopped_says_so_first_and_shows_why() -> None:
     view = stopped_view()
     text = read(view)
     assert text.index("Stopped before any budget was spent. 3 of 4 gates did not pass.") < text.index("The guarantee")
-    assert (
-        text.count("Not measured: a gate stopped the release before any budget was spent.") == len(SECTIONS) - 2
-    )  # the budget is known
+    not_measured = "Not measured: a gate stopped the release before any budget was spent."
+    assert text.count(not_measured) == len(SECTIONS) - 2  # the budget is known
     assert "No column is generalised." in text  # and this is so however far a release came
     coarser = read(dataclasses.replace(view, generalises=True))
     assert coarser.count(not_measured) == len(SECTIONS) - 1
