@@ -300,8 +300,8 @@ class WholeTableTexts(FamilyTexts):
         if self.card.headline is None:
             return super().describe_epsilon()
         if self.card.claim.epsilon.delta is not None:
-            return html("page.epsilon_of_all_at", headline=self.card.headline)
-        return html("page.epsilon_of_all", headline=self.card.headline)
+            return html("page.epsilon_of_all_at")
+        return html("page.epsilon_of_all")
 
     def describe_table(self) -> Ready:
         """Whose the rows are."""

@@ -194,7 +194,7 @@ DP_CDF = MethodSpec(
     family="by-value",
     summary="noisy counts by value on public cells, finer where noisy counts say that it pays; every rank is given the value "
     "that explains them",
-    paper="this project's own (docs/methods.md, section 7); noisy counts as in Dwork et al., Calibrating Noise to Sensitivity in "
+    paper="this project (docs/methods.md, section 7); noisy counts as in Dwork et al., Calibrating Noise to Sensitivity in "
     "Private Data Analysis, TCC 2006",
     key="DMNS06",
     claims=(
@@ -335,8 +335,8 @@ _SYNTHETIC = (
 DP_TABLE = MethodSpec(
     name="dp-table",
     family="whole-table",
-    summary="noisy counts of every column and of every pair of columns; synthetic rows that go with them, nobody's record",
-    paper="this project's own (docs/methods.md, section 9); cut points by the exponential mechanism as in McSherry & Talwar, "
+    summary="noisy counts of every column and of every pair of columns; synthetic rows generated from them",
+    paper="this project (docs/methods.md, section 9); cut points by the exponential mechanism as in McSherry & Talwar, "
     "Mechanism Design via Differential Privacy, FOCS 2007",
     key="MT07",
     claims=(

@@ -278,15 +278,13 @@ class Family(ABC, Generic[Options]):
         if policy.claim.definition.fixes_scales:
             yield POLICY("uncovered.groups")
             yield SCALES_FIXED
-        elif policy.rows_epsilon is None or policy.tables_cost is None:
+        elif policy.epsilon is None:
             yield POLICY("uncovered.groups")
+        elif policy.protect.by_rho:  # g people lose g squared times the rho
+            epsilon = format_nano(_round_up(policy.in_epsilon(16 * policy.epsilon)))
+            yield POLICY("uncovered.families_by_rho", unit=policy.privacy_unit, epsilon=epsilon)
         else:
-            cost = policy.rows_epsilon + policy.tables_cost  # of one person; of g of them g times as much, and g squared of rho
-            if policy.protect.by_rho:
-                epsilon = format_nano(policy.in_epsilon(16 * cost))
-                yield POLICY("uncovered.families_by_rho", unit=policy.privacy_unit, epsilon=epsilon)
-            else:
-                yield POLICY("uncovered.families", unit=policy.privacy_unit, epsilon=format_nano(4 * cost))
+            yield POLICY("uncovered.families", unit=policy.privacy_unit, epsilon=format_nano(4 * policy.epsilon))
         if not policy.covers_table:
             yield from _describe_blocks(policy) if policy.swap is not None else [self.describe_open_table(policy)]
         if kept := [name for name in policy.kept_columns if name not in policy.swapped_columns]:
@@ -315,6 +313,11 @@ class Family(ABC, Generic[Options]):
     def view_options(self, policy: Policy) -> dict[str, str | None]:
         """The options that the plan names for scripts, by their key there."""
         return {}
+
+
+def _round_up(nano: int) -> int:
+    """To hundredths."""
+    return -(-nano // 10_000_000) * 10_000_000
 
 
 def _describe_blocks(policy: Policy) -> Iterator[str]:

@@ -151,7 +151,7 @@ class WholeTableFamily(Family[WholeTableOptions]):
             yield "warning", warning
         yield (
             "released",
-            "synthetic rows, nobody's record, as many as there are records; and the noisy counts that they were made of, which "
+            "synthetic rows, as many as there are records; and the noisy counts that they were made from, which "
             "answer with intervals",
         )
         yield "not kept", "how three columns or more go together beyond what their pairs say, and what only a few records have"
