@@ -105,7 +105,7 @@ EXAMPLES = {  # by title: the document, and the arguments of the command
                 "--by",
                 "ana",
             ),
-            *("--methods", "dp-cdf", "--epsilons", "1,2", "--target", "error:income=5%"),
+            *("--methods", "dp-cdf", "--epsilons", "1,2"),
         ],
     ),
     "run": ("run", ["run", "election-licensed", "--home", "{site}"]),

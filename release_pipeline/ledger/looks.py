@@ -303,10 +303,9 @@ def list_looked(events: Iterable[Event]) -> set[str]:
     return {event.content["policy_hash"] for event in events if event.kind in KINDS}
 
 
-def say_compared(settings: Iterable[str], targets: Iterable[str] = ()) -> list[str]:
+def say_compared(settings: Iterable[str]) -> list[str]:
     """What an exploration compares, as its event has it."""
-    compared = [*settings, *(f"the least epsilon for {text}" for text in targets)]
-    return list(dict.fromkeys(map(_shorten, compared)))
+    return list(dict.fromkeys(map(_shorten, settings)))
 
 
 def _shorten(text: str) -> str:
