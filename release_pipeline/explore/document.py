@@ -57,7 +57,7 @@ class RungView:
 class SettingView:
     """A setting, what is left of the data under it, and what it claims and costs."""
 
-    number: Annotated[int, "for --choose; 1 is the policy as it is"]
+    number: Annotated[int, "1 is the policy as it is"]
     words: Annotated[str, "it in a line"]
     block: Annotated[str, "the line of a policy file"]
     changes: Annotated[tuple[str, ...], "what else is another in the policy then"]
@@ -93,7 +93,7 @@ class SettingView:
 class RefusedView:
     """A setting that would be refused."""
 
-    number: Annotated[int, "for --choose"]
+    number: Annotated[int, "among all settings"]
     words: Annotated[str, "it in a line"]
     why: Annotated[str, "what a check of such a policy would say, or what a release would be refused for"]
     by_ledger: Annotated[bool, "whether the ledger alone would refuse it: --refused tries it all the same"]

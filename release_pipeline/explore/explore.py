@@ -23,7 +23,7 @@ from release_pipeline.mechanisms.catalogue import METHODS
 from release_pipeline.pipeline.cap import HeadroomView, read_headrooms, view_headroom
 from release_pipeline.pipeline.check import check_policy
 from release_pipeline.policy import Policy
-from release_pipeline.policy.plans.settings import Axes, Changed, Setting, Strength, find_best, list_settings, write_setting
+from release_pipeline.policy.plans.settings import Axes, Changed, Setting, Strength, find_best, list_settings
 from release_pipeline.policy.values.formats import ask_for_near, decimal_text
 from release_pipeline.sentences import EXPLORE
 from release_pipeline.store.site import Site, find_site
@@ -81,6 +81,7 @@ def describe_exploration(document: Plain, *, every: bool, draw: Draw | None = No
         yield ""
         yield from (draw or align)([table.head, *(table.rows[number] for number in shown)])
     yield from describe_figures(document)
+    yield from _say_lines(document["settings"][number] for number in shown)
     if left := len(table.rows) - len(shown):
         yield EXPLORE("line.beaten", settings=count_of(left, "setting"))
     if every:
@@ -108,6 +109,14 @@ def describe_figures(document: Plain) -> Iterator[str]:
     for proposal in dict.fromkeys(setting["proposal"] for setting in settings if setting.get("proposal")):
         proposed = [setting for setting in settings if setting.get("proposal") == proposal]
         yield EXPLORE("line.proposal", settings=_say_numbers(proposed), proposal=proposal)
+
+
+def _say_lines(settings: Iterable[Plain]) -> Iterator[str]:
+    """Of each setting but the policy's own what a policy file has with it, for a person to put there."""
+    for setting in settings:
+        if setting["number"] != 1:
+            lines = "; ".join((setting["block"], *setting["changes"]))
+            yield EXPLORE("line.take", number=setting["number"], lines=lines)
 
 
 def align(rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -262,16 +271,6 @@ def list_asked(written: Written, policy: Policy, axes: Axes) -> list[Setting]:
             remedy = ask_for_near(name, METHODS, f"There are: {', '.join(METHODS)}.")
             raise WrongUsage(f"there is no method '{name}'.", where="--methods", remedy=remedy)
     return list_settings(written.raw, policy, axes)
-
-
-def write_choice(written: Written, policy: Policy, axes: Axes, number: int) -> tuple[Setting, str]:
-    """The setting of this number, and the text of the policy file with it. No record is read for
-    it."""
-    settings = list_asked(written, policy, axes)
-    if not 1 <= number <= len(settings):
-        raise WrongUsage(f"there is no setting {number}.", where="--choose", remedy=f"There are 1 to {len(settings)}.")
-    changed = written.change(settings[number - 1])
-    return changed.setting, write_setting(written.text, changed, name=written.name, read=written.files.__getitem__)
 
 
 def _ask_ledger(site: Site, written: Written, settings: Sequence[Setting], rows: int | None) -> list[Refused]:

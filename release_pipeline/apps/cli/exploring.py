@@ -14,17 +14,12 @@ from release_pipeline.apps.cli.commands import Progress, print_lines, table_draw
 from release_pipeline.apps.cli.options import check_input, print_document, read_name
 from release_pipeline.errors import WrongUsage
 from release_pipeline.explore.data import Asked
-from release_pipeline.explore.explore import describe_exploration, write_choice
+from release_pipeline.explore.explore import describe_exploration
 from release_pipeline.explore.explore import explore as try_settings
-from release_pipeline.explore.simulating import Written
-from release_pipeline.policy import load_policy
 from release_pipeline.policy.documents import to_json
-from release_pipeline.policy.plans.diff import describe_diff
 from release_pipeline.policy.plans.settings import Axes
-from release_pipeline.store.files import write_text
 
 _ASKED = ("like", "public", "shape", "release", "rows", "home", "refused")
-_NOT_WITH_CHOOSE = ("json", "public", "release", "rows", "all")
 
 
 class Listed(click.ParamType[list[Any]]):
@@ -56,11 +51,10 @@ class Positive(click.ParamType[Decimal]):
 _SIZES, _SWAPS = Listed(click.IntRange(1, 10**9)), Listed(click.IntRange(0, 10**9))
 
 
-@cli.command("explore policies/people.yaml --like public.csv --public https://example.org", exclusive=("like", "shape", "choose"))
+@cli.command("explore policies/people.yaml --like public.csv --public https://example.org", exclusive=("like", "shape"))
 @click.argument("policy", type=cli.PATH, metavar="POLICY.yaml", help="The policy file.")
 @cli.path("--like", "FILE", f"Try on a public file that is like the source: {cli.FILES}.")
 @cli.flag("--shape", "Try on a table that is made up from the policy's `shape`.")
-@cli.value("--choose", "N", "With --write: setting N of the list that these options make.", type=cli.ROWS)
 @cli.value("--public", "WHERE", "Where anybody finds the file of --like.", type=str.strip, default="")
 @click.option("--release", help="Which release's records, where the data have several (default: the first).")
 @cli.value("--rows", "N", "How many records a release will have (default: as there are).", type=cli.ROWS)
@@ -70,7 +64,6 @@ _SIZES, _SWAPS = Listed(click.IntRange(1, 10**9)), Listed(click.IntRange(0, 10**
 @cli.value(
     "--swap", "K,L,...", "People per block of swapped values, 0 for none (default: the policy's).", type=_SWAPS, default=""
 )
-@cli.flag("--write", "With --choose N: write setting N into the policy file.")
 @cli.flag("--refused", "Try settings that the ledger would refuse too.")
 @cli.flag("--all", "List every setting, not only the best.")
 @cli.policy_home
@@ -82,15 +75,11 @@ def explore(**given: Any) -> None:
     correlations, how many people can be linked, and what budget would remain.
 
     Use a public file (--like FILE --public WHERE), or a table made up from what the policy assumes
-    (--shape). The confidential data are never read for it.
-
-    --write --choose N reads no data: it writes setting N of the same list into the policy file."""
+    (--shape). The confidential data are never read for it. For each setting it prints the line of a
+    policy file."""
     options = SimpleNamespace(**given)
     axes = Axes(methods=options.methods, epsilons=options.epsilons, sizes=options.k, swaps=options.swap)
     _check(options)
-    if options.choose is not None:
-        _write(options, axes, options.choose)
-        return
     asked = Asked(**{name: given[name] for name in _ASKED}, axes=axes, by=read_name(options.by))
     with Progress(quiet=options.quiet) as progress:
         document = try_settings(options.policy, asked, progress=progress)
@@ -102,20 +91,8 @@ def explore(**given: Any) -> None:
 
 def _check(options: SimpleNamespace) -> None:
     """Refuse options that do not go together."""
-    has_data = options.like is not None or options.shape
-    if options.choose is not None:
-        if not options.write or any(getattr(options, name) for name in _NOT_WITH_CHOOSE):
-            what = "setting N of a list is written without reading anything."
-            remedy = "Give it with --write, and with the options that make the list: --methods, --epsilons, --k, --swap."
-            raise WrongUsage(what, where="--choose", remedy=remedy)
-    elif not has_data:
-        what = "it is not said what settings are tried on."
-        remedy = "Use --like FILE or --shape; or --write --choose N for a setting that was tried."
-        raise WrongUsage(what, where="explore", remedy=remedy)
-    elif options.write:
-        what = "it does not follow which setting is meant."
-        remedy = "Name its number with --choose, as the list of settings has it."
-        raise WrongUsage(what, where="--write", remedy=remedy)
+    if options.like is None and not options.shape:
+        raise WrongUsage("it is not said what settings are tried on.", where="explore", remedy="Use --like FILE or --shape.")
     if options.like is not None:
         check_input(options.like)
     if options.public and options.like is None:
@@ -123,13 +100,3 @@ def _check(options: SimpleNamespace) -> None:
     if options.like is not None and not options.public:
         what = "settings are tried on public files only, and it is not said where anybody finds this one."
         raise WrongUsage(what, where=str(options.like), remedy="Say it with --public WHERE, or use --shape.")
-
-
-def _write(options: SimpleNamespace, axes: Axes, number: int) -> None:
-    """Put a setting into the policy file, and print the difference."""
-    policy, written = load_policy(options.policy), Written.of(options.policy)
-    setting, text = write_choice(written, policy, axes, number)
-    write_text(options.policy, text, mode=None)
-    print(f"{options.policy}: setting {number} ({setting.summary}) is written. The difference:")
-    for line in describe_diff(policy, load_policy(options.policy)):
-        print(f"  {line}")
