@@ -36,7 +36,6 @@ LOOKED, PUBLIC = "looked", "public"
 On: TypeAlias = Literal["mask", "run", "public"]
 Populations: TypeAlias = Mapping[str, Population]
 KINDS = (LOOKED, PUBLIC)
-_NONE: Populations = {}
 LONGEST_SETTING = 200  # characters of what was compared, each
 MOST_COMPARED = 1000
 SHOWN_COMPARED = 6  # in a line
@@ -197,16 +196,14 @@ def group_looks(events: Iterable[Event]) -> dict[str, tuple[Look, ...]]:
     return {policy: tuple(looks) for policy, looks in looks_by_policy.items()}
 
 
-def find_looks_before(events: Sequence[Event], release: ReleaseId, populations: Populations = _NONE) -> tuple[Look, ...]:
+def find_looks_before(events: Sequence[Event], release: ReleaseId) -> tuple[Look, ...]:
     """The looks that concern a release (`Look.concerns`) and were noted before its charge: at the records of its population or of
-    one that it was before, at the same source, and under a policy of its name. Of one that is not charged all so far, as
-    `populations` are declared now. By a later look its parameters cannot have been chosen."""
-    return _Looked(events, populations).before(release)
+    one that it was before, at the same source, and under a policy of its name. Of one that is not charged all so far. By a later
+    look its parameters cannot have been chosen."""
+    return _Looked(events, {}).before(release)
 
 
-def count_looks_before(
-    events: Sequence[Event], releases: Iterable[ReleaseId], populations: Populations = _NONE
-) -> dict[ReleaseId, int]:
+def count_looks_before(events: Sequence[Event], releases: Iterable[ReleaseId], populations: Populations) -> dict[ReleaseId, int]:
     """How many looks concern each of these releases, which the events are read once for."""
     looked = _Looked(events, populations)
     return {release: len(looked.before(release)) for release in releases}

@@ -10,11 +10,11 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal
 
 from release_pipeline import __version__
 from release_pipeline.claims.audit import BRIEF, FULL, QUICK, Effort, Finding, audit_promise
@@ -100,17 +100,8 @@ def view_audit(audited: Audited) -> ClaimsDocument:
 
 
 def _view(finding: Finding) -> ClaimView:
-    return ClaimView(
-        promise=finding.promise,
-        definition=cast(Any, finding.definition),
-        measure=finding.measure,
-        claimed=finding.claimed,
-        proved=None if finding.proved is None else round(finding.proved, 4),
-        holds=finding.holds,
-        draws=finding.draws,
-        tables=finding.tables,
-        view=finding.view,
-    )
+    proved = None if finding.proved is None else round(finding.proved, 4)
+    return ClaimView(**{**asdict(finding), "proved": proved, "holds": finding.holds})
 
 
 def audit_policies(
