@@ -100,8 +100,8 @@ def view_audit(audited: Audited) -> ClaimsDocument:
 
 
 def _view(finding: Finding) -> ClaimView:
-    proved = None if finding.proved is None else round(finding.proved, 4)
-    return ClaimView(**{**asdict(finding), "proved": proved, "holds": finding.holds})
+    figures: dict[str, Any] = asdict(finding) | {"proved": None if finding.proved is None else round(finding.proved, 4)}
+    return ClaimView(**figures, holds=finding.holds)
 
 
 def audit_policies(
