@@ -36,6 +36,7 @@ LOOKED, PUBLIC = "looked", "public"
 On: TypeAlias = Literal["mask", "run", "public"]
 Populations: TypeAlias = Mapping[str, Population]
 KINDS = (LOOKED, PUBLIC)
+_NONE: Populations = {}
 LONGEST_SETTING = 200  # characters of what was compared, each
 MOST_COMPARED = 1000
 SHOWN_COMPARED = 6  # in a line
@@ -200,10 +201,12 @@ def find_looks_before(events: Sequence[Event], release: ReleaseId) -> tuple[Look
     """The looks that concern a release (`Look.concerns`) and were noted before its charge: at the records of its population or of
     one that it was before, at the same source, and under a policy of its name. Of one that is not charged all so far. By a later
     look its parameters cannot have been chosen."""
-    return _Looked(events, {}).before(release)
+    return _Looked(events, _NONE).before(release)
 
 
-def count_looks_before(events: Sequence[Event], releases: Iterable[ReleaseId], populations: Populations) -> dict[ReleaseId, int]:
+def count_looks_before(
+    events: Sequence[Event], releases: Iterable[ReleaseId], populations: Populations = _NONE
+) -> dict[ReleaseId, int]:
     """How many looks concern each of these releases, which the events are read once for."""
     looked = _Looked(events, populations)
     return {release: len(looked.before(release)) for release in releases}
