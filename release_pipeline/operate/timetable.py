@@ -1,4 +1,5 @@
-"""The timetable: the ticks that open the next release, and what stops them.
+"""The timetable: which releases were missed and what stops them, and the ticks that open the next
+one.
 
 Missed releases, of a series that was held or that nobody ran, come oldest first. Each is judged as
 any other (its data, the differencing guard, the cap), and the first that is refused ends it: a
@@ -8,14 +9,14 @@ somebody who ran a later one decided so, and must name an earlier one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeAlias
 
 from release_pipeline.errors import InvalidArgument, ReleasePipelineError
 from release_pipeline.ledger.looks import begin_run
-from release_pipeline.ledger.policies import next_release, read_caps, record_policy, words_of
+from release_pipeline.ledger.policies import next_release, next_releases, read_caps, record_policy, words_of
 from release_pipeline.ledger.states import OPENED, ReleaseStatus, find_hold, latest_revision, move, read_statuses
 from release_pipeline.pipeline.cap import check_cap
 from release_pipeline.pipeline.reading import refuse, release_filter
@@ -28,6 +29,24 @@ from release_pipeline.store.registry import Event, Registry, ReleaseId
 from release_pipeline.store.site import Site
 from release_pipeline.store.source import open_raw
 from release_pipeline.trust.approvals import check_may_run
+
+BEFORE_CANDIDATE = frozenset({"open", "reserved", "drawn", "blocked"})
+MOST_MISSED = 1000  # of an endless series: more are no backfill but a mistaken `first`
+
+
+def list_missed(policy: Policy, events: tuple[Event, ...], now: datetime | None = None) -> list[str]:
+    """The releases of a policy that should be made by now and have no candidate, oldest first.
+
+    Of periods those that were due; of a list with a timetable as many as it has fired for; of one
+    without all that are left. And what was begun and not finished, from the last that is charged
+    on."""
+    now = now or datetime.now(UTC)
+    latest = _latest_of(policy, read_statuses(events).values())
+    unfinished = [name for name, status in latest.items() if status.state in BEFORE_CANDIDATE and not status.lost]
+    names = _sort(policy, {*latest, *unfinished, *_list_due(policy, events, now)})
+    charged = [name for name in names if name in latest and latest[name].charge is not None]
+    since = names.index(charged[-1]) if charged else 0
+    return [name for name in names[since:] if name not in latest or name in unfinished]
 
 
 def describe_stop(policy: Policy, statuses: Iterable[ReleaseStatus], upcoming: Upcoming) -> str:
@@ -51,6 +70,23 @@ def describe_stop(policy: Policy, statuses: Iterable[ReleaseStatus], upcoming: U
     return ""
 
 
+def read_missed(site: Site, policy: Policy, *, now: datetime | None = None) -> list[str]:
+    """`list_missed` by the registry of the site."""
+    with site.open_registry(read_only=True) as registry:
+        return list_missed(policy, registry.events, now)
+
+
+def describe_left(missed: Sequence[str]) -> str:
+    """The releases that a stopped backfill did not open, in words."""
+    return f"not opened, for they come after it: {', '.join(missed)}" if missed else "nothing comes after it"
+
+
+def _sort(policy: Policy, names: Iterable[str]) -> list[str]:
+    """These releases from the oldest on."""
+    every = policy.every
+    return sorted(names, key=(lambda name: begin_of(every, name)) if every else policy.release_names.index)
+
+
 def _latest_of(policy: Policy, statuses: Iterable[ReleaseStatus]) -> Mapping[str, ReleaseStatus]:
     """The last revision of every release of the policy that it still has."""
     latest: dict[str, ReleaseStatus] = {}
@@ -59,6 +95,24 @@ def _latest_of(policy: Policy, statuses: Iterable[ReleaseStatus]) -> Mapping[str
         if status.id.policy == policy.policy and (name in policy.release_names or _is_period(policy, name)):
             latest[name] = status
     return latest
+
+
+def _list_due(policy: Policy, events: tuple[Event, ...], now: datetime) -> list[str]:
+    coming = next_releases(policy, events, now)
+    if policy.every:
+        names: list[str] = []
+        for upcoming in coming:
+            if upcoming.due is None or upcoming.due > now or len(names) == MOST_MISSED:
+                return names
+            names.append(upcoming.release)
+    names = [upcoming.release for upcoming in coming]
+    first = next(next_releases(policy, events, now), None)
+    if policy.cron is None or first is None or first.due is None:
+        return names
+    fired, moment = 0, first.due
+    while moment <= now and fired < len(names):
+        fired, moment = fired + 1, policy.cron.next_after(moment)
+    return names[:fired]
 
 
 def _is_period(policy: Policy, name: str) -> bool:

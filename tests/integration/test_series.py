@@ -20,6 +20,7 @@ from release_pipeline.operate.timetable import (
     Tick,
     arrival,
     describe_late,
+    list_missed,
     record_policies,
     tick,
 )
@@ -36,7 +37,7 @@ from release_pipeline.verifier.command import verify_path
 from release_pipeline.verifier.report import Report
 from tests.integration.clocks import set_registry_clock
 from tests.integration.people import copy_site
-from tests.integration.sites import TinySite, make_rows, make_site
+from tests.integration.sites import GX_WARNINGS, TinySite, make_rows, make_site
 
 MONTHS = ["2025-03", "2025-04", "2025-05"]
 EVERY = '{every: month, first: 2025-03, cron: "0 6 1 * *"}'
@@ -170,13 +171,14 @@ def test_status_and_check_tell_of_a_hold(tiny: TinySite, clock: Any) -> None:
     assert to_json(view_status(tiny.site, now=JUNE))["held"] == [held]
 
 
-# what was missed
+# backfill
 
 
 def test_what_was_missed_is_opened_oldest_first(tiny: TinySite, clock: Any) -> None:
     """One a tick, in order, once the series goes on."""
     hold(tiny)
     resume_series(tiny.site, "people", why="so", by="ana")
+    assert list_missed(tiny.site.policy("people"), tiny.events(), JUNE) == MONTHS
     for hour, month in enumerate(MONTHS):
         assert at(tiny, clock, JUNE + timedelta(hours=hour)).release == ReleaseId("people", month)
         tiny.charge(month)
@@ -199,6 +201,49 @@ def test_a_blocked_release_of_a_series_on_time_stops_nothing(tiny: TinySite, clo
     at(tiny, clock, datetime(2025, 4, 1, 6, tzinfo=UTC))
     tiny.flow("2025-03").record_blocked("it is too small.")
     assert at(tiny, clock, datetime(2025, 5, 1, 6, tzinfo=UTC)).release == ReleaseId("people", "2025-04")
+
+
+def test_what_is_missed(clock: Any, tmp_path: Path) -> None:
+    """Of a list with a timetable as many as it has fired for, of one without all; from the last charged release on."""
+    tiny = make_site(tmp_path / "site", releases='{list: ["1", "2"], cron: "0 6 1 * *"}')
+    record_policies(tiny.site)
+    for month, missed in ((3, []), (4, ["1"]), (5, ["1", "2"]), (9, ["1", "2"])):
+        now = datetime(2025, month, 11, tzinfo=UTC)
+        assert list_missed(tiny.site.policy("people"), tiny.events(), now) == missed
+    tiny.write_policy()
+    assert list_missed(tiny.site.policy("people"), tiny.events()) == ["1", "2"]
+    tiny.flow("1").record_blocked("it is too small.")
+    assert list_missed(tiny.site.policy("people"), tiny.events()) == ["1", "2"]
+    tiny.charge("2")
+    assert list_missed(tiny.site.policy("people"), tiny.events()) == ["2"]
+
+
+@GX_WARNINGS
+@pytest.mark.slow
+def test_backfill_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In order up to the first that the cap refuses, which is told with what comes after; held, it does nothing."""
+    tiny = make_site(
+        tmp_path / "site",
+        rows=make_rows(releases=["1", "2", "3"]),
+        releases='["1", "2", "3"]',
+        cap="epsilon: 3, definition: idp, scope: column",
+    )
+    home = ["--home", str(tiny.home)]
+    assert main(["hold", "people", "--why", "the source moves", "--by", "ana", *home]) == 0
+    assert main(["run", "people", "--backfill", *home]) == 1
+    assert "resume people --why REASON" in capsys.readouterr().err
+    assert main(["resume", "people", "--why", "it has moved", *home]) == 0
+    assert "missed: 1, 2, 3;" in capsys.readouterr().out
+    for wrong in (["--release", "1"], ["--revise", "so"], ["--json"]):
+        assert main(["run", "people", "--backfill", *wrong, *home]) == 2
+    capsys.readouterr()
+    assert main(["run", "people", "--backfill", *home]) == 1
+    told = capsys.readouterr()
+    assert "people/1/r1: candidate" in told.out
+    assert "the backfill stops at people/2; not opened, for they come after it: 3" in told.err
+    assert "the ledger refuses" in told.err
+    assert tiny.states("3") == []
+    assert [str(known.id) for known in tiny.charges()] == ["people/1/r1"]
 
 
 # what comes
