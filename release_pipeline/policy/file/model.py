@@ -47,6 +47,7 @@ from release_pipeline.policy.kinds import (
     find_clamping,
     pick,
     pick_counted,
+    pick_kept,
 )
 from release_pipeline.policy.kinds.base import RECOGNISED, reason_column
 from release_pipeline.policy.values.periods import Every
@@ -111,9 +112,9 @@ class Policy(Frozen):
         return pick(self.columns, NoiseColumn)
 
     @property
-    def kept_columns(self) -> dict[str, KeepColumn]:
+    def kept_columns(self) -> dict[str, ReleasedColumn]:
         """The columns that are released as they are, in the order of the file."""
-        return pick(self.columns, KeepColumn)
+        return pick_kept(self.columns)
 
     @property
     def swapped_columns(self) -> list[str]:

@@ -26,8 +26,10 @@ from release_pipeline.policy.kinds import (
     KeepColumn,
     ListedColumn,
     NoiseColumn,
+    ReleasedColumn,
     pick,
     pick_counted,
+    pick_kept,
 )
 
 
@@ -69,9 +71,9 @@ class Parts:
         return pick(self.columns, GeneraliseColumn)
 
     @property
-    def kept(self) -> dict[str, KeepColumn]:
+    def kept(self) -> dict[str, ReleasedColumn]:
         """The columns that are released as they are."""
-        return pick(self.columns, KeepColumn)
+        return pick_kept(self.columns)
 
     @property
     def counted(self) -> dict[str, KeepColumn | CountedColumn]:

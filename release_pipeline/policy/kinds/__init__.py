@@ -31,6 +31,7 @@ __all__ = [
     "find_kind",
     "pick",
     "pick_counted",
+    "pick_kept",
 ]
 
 AnyColumn: TypeAlias = DropColumn | CountedColumn | KeepColumn | NoiseColumn | GeneraliseColumn | SynthesiseColumn
@@ -84,6 +85,11 @@ Kind = TypeVar("Kind", bound=ColumnKind)
 def pick(columns: Mapping[str, AnyColumn], kind: type[Kind]) -> dict[str, Kind]:
     """The columns of one kind, in the order of the file."""
     return {name: column for name, column in columns.items() if isinstance(column, kind)}
+
+
+def pick_kept(columns: Mapping[str, AnyColumn]) -> dict[str, ReleasedColumn]:
+    """The columns that are released with their records and without noise, in the order of the file."""
+    return {name: column for name, column in columns.items() if column.is_kept and not isinstance(column, DropColumn)}
 
 
 def pick_counted(columns: Mapping[str, AnyColumn]) -> dict[str, KeepColumn | CountedColumn]:

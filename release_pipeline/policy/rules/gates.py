@@ -115,8 +115,8 @@ def check_group_gates(parts: Parts) -> Iterator[Problem]:
             column = (parts.kept | parts.noise).get(name)
             if column is None or column.role != "confidential":
                 yield ("gates", gate, name), f"'{name}' is not a released column with role: confidential.", "Remove it."
-            elif gate == "l_diversity" and name in parts.kept and parts.gates.l_diversity[name] > len(parts.kept[name].values):
-                what = f"'{name}' has {len(parts.kept[name].values)} declared values, so that no group can have so many."
+            elif gate == "l_diversity" and 0 < (values := len(column.value_texts)) < parts.gates.l_diversity[name]:
+                what = f"'{name}' has {values} declared values, so that no group can have so many."
                 yield ("gates", gate, name), what, "Lower it."
             elif gate == "l_diversity" and name in parts.noise:
                 what = f"'{name}' gets noise, so that different values of it say nothing."

@@ -26,12 +26,10 @@ from release_pipeline.policy.kinds import (
     AnyColumn,
     CountedColumn,
     DropColumn,
-    GeneraliseColumn,
-    ListedColumn,
-    NoiseColumn,
     pick,
 )
 from release_pipeline.policy.values.formats import ask_for_near, name_some
+from release_pipeline.policy.values.periods import NumberReading
 from release_pipeline.policy.values.text import Path, Problem
 
 MOST_TABLES = 50
@@ -138,7 +136,7 @@ def _find_unfit(parts: Parts, column: str) -> tuple[str, str] | None:
     if column in parts.generalised:
         return f"'{column}' is generalised.", "Keep the column, and group its values here."
     if column in parts.drop or column in parts.columns:
-        what = f"'{column}' is dropped without values, which are the cells of a table."
+        what = f"'{column}' declares no values, which are the cells of a table."
         return what, "Declare its values with do: drop: it is in no row then, and tables count by it. Or keep it."
     if column in parts.names:
         return None  # a fault of the column, which says so
@@ -277,15 +275,15 @@ def _check_column(column: FileColumn, source: AnyColumn, form: SurveyFormat) -> 
 
 def _check_values(column: FileColumn, source: AnyColumn, form: SurveyFormat, without: str) -> Iterator[tuple[str, str]]:
     if column.kind == "text":
-        cells = source.declared_texts if isinstance(source, ListedColumn | GeneraliseColumn) else ()
+        cells = source.declared_texts
         if any(len(cell.encode()) > _LONGEST_TEXT for cell in cells):
             yield f"a value has more than {_LONGEST_TEXT:,} bytes.", f"{without} shorten it in the source."
         if any("\0" in cell or cell != cell.rstrip(" ") for cell in cells):
             yield "a value ends with a space, or has a character 0, which are lost.", f"{without} clean it in the source."
-    elif isinstance(source, NoiseColumn) and max(map(abs, source.domain)) > _LARGEST:
+    elif isinstance(how := source.reading, NumberReading) and max(abs(how.low), abs(how.high)) > _LARGEST:
         yield "its domain goes beyond the largest number there.", f"{without} declare a narrower one."
-    elif isinstance(source, ListedColumn):
-        if any(abs(int(value)) > EXACT for value in source.values):
+    if column.kind == "whole number":
+        if any(abs(int(value)) > EXACT for value in source.value_texts):
             yield "a whole number lies beyond 2^53, and would be rounded.", f"{without} put the values in quotes: texts."
         if form == "dta" and any(not LEAST_OF_STATA <= int(value) <= MOST_OF_STATA for value in column.labels):
             yield "the label of a value beyond 32 bits.", f"{without} leave it out."
