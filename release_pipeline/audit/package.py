@@ -147,10 +147,10 @@ def _find_smallest(table: AnyTable, quasi: Sequence[str]) -> int:
 
 def _check_column(table: pa.Table, name: str, column: ReleasedColumn, policy: Policy) -> Iterator[str]:
     """Of one column, or of a part of it."""
-    may_be_blank = bool(column.separate_reasons) or may_be_blanked(column, policy.suppress)
+    is_blanked = may_be_blanked(column, policy.suppress)
+    may_be_blank = is_blanked or bool(column.separate_reasons)
     if column.separate_reasons:
-        suppressed = [SUPPRESSED] if may_be_blanked(column, policy.suppress) else []
-        yield from _check_reasons(table, name, (*column.separate_reasons, *suppressed))
+        yield from _check_reasons(table, name, (*column.separate_reasons, *[SUPPRESSED] * is_blanked))
     if (grid := column.exact_grid) is not None and column.released_as != "text":
         yield from _check_numbers(table, name, column, grid, policy, may_be_blank=may_be_blank)
         return
