@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.compute
 
 from release_pipeline.audit.columns import lie_on_grid
+from release_pipeline.mechanisms import Grid
 from release_pipeline.mechanisms.basis.dates import DATE, Clock
 from release_pipeline.policy import Policy
-from release_pipeline.policy.file.published import labels_of
+from release_pipeline.policy.file.published import labels_of, may_be_blanked
 from release_pipeline.policy.kinds import ListedColumn, NoiseColumn, ReleasedColumn, pick
 from release_pipeline.policy.kinds.base import SUPPRESSED, LabelledColumn, reason_column
 from release_pipeline.rows.columns import AnyTable, ColumnTable, cut_table
@@ -119,16 +120,9 @@ def check_released(table: AnyTable, policy: Policy, *, rows: int) -> Iterator[st
         return
     if table.num_rows != rows:
         yield f"The data have {table.num_rows:,} records, and {rows:,} were recorded."
-    for name, column in policy.noise_columns.items():
-        parts = cut_table(table, [name, reason_column(name)] if column.reasons else [name])
-        yield from _once(_check_numbers(part, name, column, policy) for part in parts)
-    for name, column in policy.listed_columns.items():
-        parts = cut_table(table, [name, reason_column(name)] if column.reasons else [name])
-        yield from _once(_check_listed(part, name, column) for part in parts)
-    for name, column in policy.generalised_columns.items():
-        labels = {label for part in cut_table(table, [name]) for label in part.column(name).unique().to_pylist()}
-        if not all(label is not None and column.may_release(label) for label in labels):
-            yield f"Column {name} has labels that its hierarchy does not have."
+    for name, column in (policy.noise_columns | policy.released_columns).items():  # numbers first
+        parts = cut_table(table, [name, reason_column(name)] if column.separate_reasons else [name])
+        yield from _once(_check_column(part, name, column, policy) for part in parts)
     quasi, below = policy.released_quasi, policy.groups_below
     quasi = [name for name in table.column_names if name in {*quasi, *map(reason_column, quasi)}]
     if below and quasi and _find_smallest(table, quasi) < below:
@@ -151,33 +145,41 @@ def _find_smallest(table: AnyTable, quasi: Sequence[str]) -> int:
     return sys.maxsize if groups is None or not groups.num_rows else int(groups.column("count_all").to_numpy().min())
 
 
-def _check_listed(table: pa.Table, name: str, column: ListedColumn) -> Iterator[str]:
-    """Of a column whose entries are listed."""
-    if column.reasons:
-        yield from _check_reasons(table, name, (*column.reasons, SUPPRESSED))
-    known = {str(value) for value in column.values} | {None}
-    if not {None if value is None else str(value) for value in table.column(name).unique().to_pylist()} <= known:
-        yield f"Column {name} has values that are not declared."
+def _check_column(table: pa.Table, name: str, column: ReleasedColumn, policy: Policy) -> Iterator[str]:
+    """Of one column, or of a part of it."""
+    is_blanked = may_be_blanked(column, policy.suppress)
+    may_be_blank = is_blanked or bool(column.separate_reasons)
+    if column.separate_reasons:
+        yield from _check_reasons(table, name, (*column.separate_reasons, *[SUPPRESSED] * is_blanked))
+    if (grid := column.exact_grid) is not None and column.released_as != "text":
+        yield from _check_numbers(table, name, column, grid, policy, may_be_blank=may_be_blank)
+        return
+    declared = frozenset(column.value_texts)
+    entries = [None if entry is None else str(entry) for entry in table.column(name).unique().to_pylist()]
+    if not all(may_be_blank if entry is None else entry in declared or column.may_release(entry) for entry in entries):
+        is_label = name in policy.generalised_columns
+        yield f"Column {name} has {'labels that its hierarchy does not have' if is_label else 'values that are not declared'}."
 
 
-def _check_numbers(table: pa.Table, name: str, column: NoiseColumn, policy: Policy) -> Iterator[str]:
-    """Of a masked column."""
+def _check_numbers(
+    table: pa.Table, name: str, column: ReleasedColumn, grid: Grid, policy: Policy, *, may_be_blank: bool
+) -> Iterator[str]:
+    """Of a column of numbers on a declared grid, which noise alone may carry off it."""
     published = table.column(name)
     if column.clock is not None and published.type != type_of_moments(column.clock):
         yield f"Column {name} is of another type than {column.clock.type}."
         return
     values = _read_numbers(column.clock, published)  # a missing one becomes NaN, which is in no domain
     del published
-    if column.reasons:
-        yield from _check_reasons(table, name, column.reasons)
+    if may_be_blank:
         values = values[~np.isnan(values)]
-    low, high = (float(edge) for edge in column.domain)
-    if not policy.clamps:
+    low, high, is_masked = float(grid.lo), float(grid.hi), name in policy.noise_columns
+    if is_masked and not policy.clamps:
         if not np.isfinite(values).all():
             yield f"Column {name} has values that are missing or infinite."
     elif not ((values >= low) & (values <= high)).all():
         yield f"Column {name} has values outside its domain."
-    elif policy.lies_on_grid and not lie_on_grid(column.exact_grid, values):
+    elif (policy.lies_on_grid or not is_masked) and not lie_on_grid(grid, values):
         yield f"Column {name} has values off its grid."
 
 

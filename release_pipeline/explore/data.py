@@ -45,9 +45,10 @@ def make_up(policy: Policy, *, rows: int | None) -> tuple[Records, tuple[str, ..
             where=policy.policy,
             remedy="Add one, like shape: {rows: 20000, columns: {income: {at: {0: 12%}, quantiles: {50%: 21000, 90%: 62000}}}}.",
         )
-    if policy.generalised_columns:
+    made = policy.noise_columns | policy.listed_columns
+    if others := {name: column.do for name, column in policy.released_columns.items() if name not in made}:
         raise WrongUsage(
-            f"{name_some(policy.generalised_columns)}: no table is made up of columns that are generalised.",
+            f"{name_some(others)}: no table is made up of columns with do: {next(iter(others.values()))}.",
             where=policy.policy,
             remedy="Use --like with a file.",
         )

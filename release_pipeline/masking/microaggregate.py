@@ -19,8 +19,6 @@ from release_pipeline.mechanisms.noise import Context
 from release_pipeline.mechanisms.vectors.vectors import compute_vectors, quantise_columns
 from release_pipeline.policy.file.model import Policy
 from release_pipeline.policy.file.options import ColumnOptions
-from release_pipeline.policy.hierarchies import Intervals
-from release_pipeline.policy.kinds import DropColumn, pick
 
 DRAWS, LEAST, ROUNDS = 200_000, 3, 200  # simulated draws per column for what is expected, in 3 rounds of them to 200
 SHAPES = 25  # of these, as many at most are compared as distributions
@@ -32,12 +30,8 @@ def take_clamping(
 ) -> dict[str, Clamping]:
     """What moving numbers into their domains takes from each column that has one. `numbers`: those of a column, and how many
     records have each if that is more than one."""
-    intervals = {name: column.hierarchy for name, column in policy.generalised_columns.items()}
-    declared = policy.noise_columns | {name: spec for name, spec in intervals.items() if isinstance(spec, Intervals)}
-    grids = {name: spec.exact_grid for name, spec in declared.items()}
-    for name, column in pick(policy.columns, DropColumn).items():
-        if column.exact_grid is not None:
-            grids[name] = column.exact_grid
+    columns = policy.noise_columns | policy.generalised_columns | policy.columns  # in this order
+    grids = {name: grid for name, column in columns.items() if (grid := column.exact_grid) is not None}
     came = ((name, grid, *numbers(name)) for name, grid in grids.items())
     return {name: measure_clamping(own, grid, counts) for name, grid, own, counts in came}
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from release_pipeline import __version__
 from release_pipeline.audit.package import spell_out
 from release_pipeline.errors import GateFailed
-from release_pipeline.formats.evidence import read_evidence
+from release_pipeline.formats.evidence import load_evidence
 from release_pipeline.formats.package import (
     BLOCKS_FILE,
     COUNTS_FILE,
@@ -77,22 +77,12 @@ def freeze_candidate(context: StageContext) -> StageResult:
 
         evidence = collect_evidence(context, facts, validated, clusters, audited)
         if failed:
-            page = render_report(policy, read_evidence(evidence, where=str(context.id)), stopped_at=AFTER_CHARGE)
-            shown = show_refusal(context, page)
+            shown = show_refusal(context, evidence, AFTER_CHARGE)
             going_on = "The release is charged; another try is a revision, charged anew."
             context.block(f"{' '.join(failed)} {shown} {going_on}", code=GateFailed.code)
         context.check_frozen()
-        digest = freeze(
-            context.site.candidate(str(context.id)),
-            spell_slices,
-            policy.publish.formats,
-            evidence,
-            {
-                REPORT: render_report(policy, read_evidence(evidence, where=str(context.id))),
-                **beside,
-            },
-            policy,
-        )  # in the workspace: one at a time
+        folder = context.site.candidate(str(context.id))
+        digest = freeze(folder, spell_slices, policy.publish.formats, evidence, beside, policy)  # in the workspace: one at a time
     context.probe.reached("the candidate's folder is in its place")
     facts["candidate_hash"] = digest
     context.record_candidate(digest, facts)
@@ -139,7 +129,7 @@ def _list_charges_until(site: Site, release: ReleaseId) -> list[Charge]:
 
 
 BESIDE = (COUNTS, CELLS, PAIRS, BLOCKS, TABLES)  # tables of the vault that are published next to the data
-_NO_PICTURES: Mapping[str, str] = {}
+_NOTHING_BESIDE: Mapping[str, str] = {}
 
 
 def freeze(
@@ -147,11 +137,11 @@ def freeze(
     table: Slices,
     formats: Sequence[str],
     evidence: Mapping[str, Any],
-    pictures: Mapping[str, str] = _NO_PICTURES,
+    beside: Mapping[str, str] = _NOTHING_BESIDE,
     policy: Policy | None = None,
 ) -> str:
-    """Write the candidate into `folder`, whole or not at all, and return its hash. The same content gives the same bytes. Files
-    say what the `policy` says of their columns.
+    """Write the candidate into `folder`, whole or not at all, and return its hash. The same content gives the same bytes. By the
+    `policy` files say what their columns are, and reviewers get a page, made of the evidence as it was written.
 
     What was there of the same release before is replaced, and stays there if that fails. One at a time for one folder: the
     caller sees to it.
@@ -166,8 +156,10 @@ def freeze(
         for form in formats:
             write_data(partial, table, form, policy)
         (partial / "evidence.json").write_text(json.dumps(evidence, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-        for name, picture in pictures.items():
-            (partial / name).write_text(picture, encoding="utf-8")
+        for name, text in beside.items():
+            (partial / name).write_text(text, encoding="utf-8")
+        if policy is not None:
+            (partial / REPORT).write_text(render_report(policy, load_evidence(partial)), encoding="utf-8")
         digest = write_sums(partial)
         for file in partial.iterdir():
             file.chmod(0o600)

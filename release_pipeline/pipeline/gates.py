@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from release_pipeline.audit.gates import LINKED, judge_gates
+from release_pipeline.audit.gates import LINKED, Gate, judge_gates
 from release_pipeline.errors import Blocked, GateFailed
 from release_pipeline.formats.evidence import read_evidence
 from release_pipeline.ledger.looks import WITHHELD
@@ -81,11 +81,11 @@ def read_refusal(site: Site, release: ReleaseId) -> dict[str, Any]:
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
 
-def show_refusal(context: StageContext, page: str) -> str:
-    """The page that shows why, next to the figures, in the vault; gives in words where it is."""
+def show_refusal(context: StageContext, evidence: Mapping[str, Any], stopped_at: str) -> str:
+    """The page that shows why, of what was measured until then, in the vault; gives in words where it is."""
     file = _refusal_file(context.site, context.id).with_suffix(".html")
     make_private_folder(file.parent)
-    write_text(file, page)
+    write_text(file, render_report(context.policy, read_evidence(evidence, where=str(context.id)), stopped_at=stopped_at))
     return f"A page that shows why: {file.relative_to(context.site.home)}."
 
 
@@ -101,11 +101,13 @@ def _refusal_file(site: Site, release: ReleaseId) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Foreseen:
-    """What to expect of a release, as far as it was asked for: `errors` by column, and what share of its rows is
-    `linked`."""
+    """What to expect of a release, as far as it was asked for: `errors` by column, what share of its rows is `linked`, with the
+    `ladder` that it is of, and the gates on both, judged."""
 
     errors: Figures
+    ladder: Ladder
     linked: float | None
+    judged: tuple[Gate, ...]
 
 
 def judge_before_charge(context: StageContext, records: Records, content: str) -> Foreseen:
@@ -114,44 +116,43 @@ def judge_before_charge(context: StageContext, records: Records, content: str) -
     draws by data and name of the method only: else a change of epsilon by a billionth would draw again, until a limit is met by
     luck."""
     policy = context.policy
-    secret = _draw_lot(context, "expected error", content, policy.protect.model_dump_json())
-    strategy = find_strategy(context.policy, earlier=find_earlier_blocks(context, records.workspace), counting=records.counting)
+    secret = _draw_lot(context.site, "expected error", content, policy.protect.model_dump_json())
+    strategy = find_strategy(policy, earlier=find_earlier_blocks(context, records.workspace), counting=records.counting)
     expected = strategy.expect(records.read, secret=secret, progress=context.progress)
-    judged = [*judge_gates(expected, policy.gates), *strategy.judge(expected)]
-    ladder = _expect_linkage(context, records, content)
+    ladder: Ladder = ()
+    if not needs_no_draws(policy):  # it has a limit that its method does not keep by itself
+        lot = _draw_lot(context.site, PURPOSE, content, policy.protect.method)
+        ladder = expect_linkage(policy, find_strategy(policy), records.read, secret=lot, progress=context.progress)
     linked = ladder[-1].linked.value if ladder else None
-    judged += judge_linkage(policy, linked)
-    failed = [gate for gate in judged if not gate.passed]
-    reasons = tuple(gate.refusal for gate in failed)
-    if reasons:
-        context.count_refusal()  # before a figure is written
-        free = "No noise was drawn, and nothing is charged." if policy.method.is_noisy else "Nothing is charged."
-        if context.site.forbids_looks:
-            forget_refusal(context.site, context.id)
-            reasons = tuple(gate.describe("the figure is withheld") for gate in failed)
-            raise GateFailed(" ".join(reasons), findings=reasons, where=str(context.id), remedy=f"{free} {WITHHELD}")
-        how = f"{explain_linkage(policy, ladder)} " if any(gate.basis == LINKED for gate in failed) else ""
-        figures = {"gates": [gate.to_json() for gate in judged], "expected": expected}
-        figures |= {"foreseen_ladder": [asdict(rung) for rung in ladder]} if ladder else {}
-        keep_refusal(context, figures)
-        evidence = read_evidence({"release": str(context.id), **figures}, where=str(context.id))
-        shown = show_refusal(context, render_report(context.policy, evidence, stopped_at=BEFORE_CHARGE))
-        file = _refusal_file(context.site, context.id).relative_to(context.site.home)
-        remedy = f"{how}{free} The figures: {file}. {shown}"
-        raise GateFailed(" ".join(reasons), findings=reasons, where=str(context.id), remedy=remedy)
-    forget_refusal(context.site, context.id)
-    return Foreseen(expected, linked)
+    judged = (*judge_gates(expected, policy.gates), *strategy.judge(expected), *judge_linkage(policy, linked))
+    return Foreseen(expected, ladder, linked, judged)
 
 
-def _expect_linkage(context: StageContext, records: Records, content: str) -> Ladder:
-    """What simulated releases link, where the policy limits it and its method does not keep the limit by itself."""
-    policy = context.policy
-    if needs_no_draws(policy):
-        return ()
-    lot = _draw_lot(context, PURPOSE, content, policy.protect.method)
-    return expect_linkage(policy, find_strategy(policy), records.read, secret=lot, progress=context.progress)
-
-
-def _draw_lot(context: StageContext, purpose: str, content: str, method: str) -> bytes:
+def _draw_lot(site: Site, purpose: str, content: str, method: str) -> bytes:
     """The secret of what is simulated for a purpose, which is none of a release's: the same for the same data and method."""
-    return bytes.fromhex(context.site.keyed_hash(json.dumps([purpose, content, method]).encode()))
+    return bytes.fromhex(site.keyed_hash(json.dumps([purpose, content, method]).encode()))
+
+
+def refuse_failed(context: StageContext, foreseen: Foreseen) -> None:
+    """Raise `GateFailed` where a gate did not pass, with the figures and a page in the vault; else forget those of an earlier
+    attempt."""
+    policy, judged = context.policy, foreseen.judged
+    failed = [gate for gate in judged if not gate.passed]
+    if not failed:
+        forget_refusal(context.site, context.id)
+        return
+    context.count_refusal()  # before a figure is written
+    free = "No noise was drawn, and nothing is charged." if policy.method.is_noisy else "Nothing is charged."
+    if context.site.forbids_looks:
+        forget_refusal(context.site, context.id)
+        reasons = tuple(gate.describe("the figure is withheld") for gate in failed)
+        raise GateFailed(" ".join(reasons), findings=reasons, where=str(context.id), remedy=f"{free} {WITHHELD}")
+    reasons = tuple(gate.refusal for gate in failed)
+    how = f"{explain_linkage(policy, foreseen.ladder)} " if any(gate.basis == LINKED for gate in failed) else ""
+    figures = {"gates": [gate.to_json() for gate in judged], "expected": foreseen.errors}
+    figures |= {"foreseen_ladder": [asdict(rung) for rung in foreseen.ladder]} if foreseen.ladder else {}
+    keep_refusal(context, figures)
+    shown = show_refusal(context, read_refusal(context.site, context.id), BEFORE_CHARGE)
+    file = _refusal_file(context.site, context.id).relative_to(context.site.home)
+    remedy = f"{how}{free} The figures: {file}. {shown}"
+    raise GateFailed(" ".join(reasons), findings=reasons, where=str(context.id), remedy=remedy)

@@ -21,7 +21,7 @@ from release_pipeline.pipeline.checkpoints import (
 )
 from release_pipeline.pipeline.context import StageContext, StageResult
 from release_pipeline.pipeline.forecast import check_memory
-from release_pipeline.pipeline.gates import check_differencing, judge_before_charge
+from release_pipeline.pipeline.gates import check_differencing, judge_before_charge, refuse_failed
 from release_pipeline.pipeline.in_place import open_records
 from release_pipeline.pipeline.reservation import Reservation, next_revision, reserve
 from release_pipeline.pipeline.vaults import check_vaults
@@ -47,6 +47,7 @@ def microaggregate(context: StageContext) -> StageResult:
             check_differencing(context, workspace, list_statuses(context.site))
             records = open_records(context, workspace, checkpoint)
             foreseen = judge_before_charge(context, records, checkpoint.content)
+            refuse_failed(context, foreseen)
             wanted = Reservation(policy, context.id, checkpoint.records, checkpoint.version, checkpoint.origins)
             tell_stopped_runs(context.site, context.id, context.policy_hash)
             secret = reserve(context.site, wanted, context.probe)

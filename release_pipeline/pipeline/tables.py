@@ -36,7 +36,7 @@ def write_together(table: tuple[Path, pa.Table], evidence: tuple[Path, Mapping[s
 
 
 def read_table(path: Path, *, format: str, policy: Policy) -> AnyTable:
-    """A table of ours, in one of its formats: masked columns as numbers or dates, in CSV others as text. Of a
+    """A table of ours, in one of its formats: columns with a grid as numbers or dates, in CSV others as text. Of a
     large file no column is in memory before it is asked for."""
     if format in SURVEY_FORMATS:
         return read_survey(path, list_columns(policy.columns, policy.suppress, format), format)
@@ -55,8 +55,9 @@ def open_table(path: Path, *, format: str, policy: Policy) -> ColumnTable:
 
 def _convert_csv(policy: Policy, **options: Any) -> Any:
     kinds: dict[str, Any] = dict.fromkeys(policy.published_columns, pa.string())
-    for name, column in policy.noise_columns.items():
-        kinds[name] = pa.float64() if column.clock is None else type_of_moments(column.clock)
+    for name, column in policy.released_columns.items():
+        if column.released_as not in ("text", "whole number"):
+            kinds[name] = pa.float64() if column.clock is None else type_of_moments(column.clock)
     return pyarrow.csv.ConvertOptions(
         column_types=kinds, strings_can_be_null=True, null_values=[""], quoted_strings_can_be_null=False, **options
     )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from release_pipeline import __version__
 from release_pipeline.analyst import explain_kit, law_of
-from release_pipeline.analyst.facts import ANYWHERE, INSIDE, MISSING, SYNTHESISE
+from release_pipeline.analyst.facts import ANYWHERE, INSIDE, MISSING
 from release_pipeline.analyst.facts import read_facts as read_card
 from release_pipeline.errors import Blocked
 from release_pipeline.formats.about import cite
@@ -43,14 +43,15 @@ from release_pipeline.ledger.looks import Look, find_gap_before, find_looks_befo
 from release_pipeline.ledger.policies import open_population, read_caps
 from release_pipeline.ledger.states import ReleaseStatus, read_statuses
 from release_pipeline.mechanisms.accounting.budget import format_nano
+from release_pipeline.mechanisms.basis.dates import DATE, MOMENT
 from release_pipeline.pipeline.tables import list_data
 from release_pipeline.policy import Policy
 from release_pipeline.policy.families import find_family
-from release_pipeline.policy.families.base import Plan, describe_block
+from release_pipeline.policy.families.base import ColumnPlan, Plan, describe_block
 from release_pipeline.policy.file.about import name_readers
 from release_pipeline.policy.file.published import labels_of, may_be_blanked
-from release_pipeline.policy.kinds import GeneraliseColumn, KeepColumn, NoiseColumn
-from release_pipeline.policy.kinds.base import SUPPRESSED, reason_column
+from release_pipeline.policy.kinds import GeneraliseColumn
+from release_pipeline.policy.kinds.base import SUPPRESSED, ReleasedAs, reason_column
 from release_pipeline.policy.plans.loss import sum_series
 from release_pipeline.policy.plans.plan import (
     describe_claim,
@@ -66,6 +67,14 @@ from release_pipeline.sentences import PUBLIC
 from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import Event, ReleaseId
 from release_pipeline.store.site import Site
+
+_TYPES: Mapping[ReleasedAs, str] = {  # as the card says it
+    "number": "number",
+    "whole number": "integer",
+    "text": "string",
+    "date": DATE,
+    "moment": MOMENT,
+}
 
 
 def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, policy: Policy) -> PackageView:
@@ -219,21 +228,6 @@ def _find_published_before(events: Sequence[Event], release: ReleaseId) -> str |
     return str(max(before)) if before else None
 
 
-def _generalised(policy: Policy, name: str, column: GeneraliseColumn, facts: PublicFacts) -> ColumnView:
-    level = facts.levels.get(name)
-    return ColumnView(
-        name,
-        column.role,
-        "generalise",
-        "string",
-        column.why or "",
-        missing=wording.describe_missing(policy, name),
-        hierarchy=wording.describe_hierarchy(policy, name, column, level),
-        levels=() if name in policy.cut_columns else column.hierarchy.level_words,
-        level=int(level.split()[0]) if level else None,
-    )
-
-
 def _list_hierarchies(policy: Policy) -> Iterator[tuple[str, tuple[tuple[str, ...], ...]]]:
     """The rows of each hierarchy that can be listed, and the file of the package that they go to."""
     used: list[str] = []
@@ -248,48 +242,55 @@ def _list_hierarchies(policy: Policy) -> Iterator[tuple[str, tuple[tuple[str, ..
 
 def _list_columns(policy: Policy, plan: Plan, facts: PublicFacts) -> Iterator[ColumnView]:
     """The columns of the data, in their order."""
+    masks = {part.name: part for part in plan.columns}
     for name, column in policy.released_columns.items():
-        view = _column(policy, name, plan, facts)
-        texts = {"label": column.label, "description": column.description, "unit": column.unit, "question": column.question}
-        yield replace(view, **texts, labels=tuple(EntryLabel(*entry) for entry in labels_of(column).items()))
+        view = ColumnView(
+            name,
+            column.role,
+            "centroid" if column.do == "noise" and not policy.column_epsilon else column.do,
+            _TYPES[column.released_as],
+            column.why or "",
+            domain=column.domain_texts,
+            grid=column.grid_text,
+            values=column.value_texts,
+            missing=wording.describe_missing(policy, name),
+            atoms=column.atom_texts,
+            label=column.label,
+            description=column.description,
+            unit=column.unit,
+            question=column.question,
+            labels=tuple(EntryLabel(*entry) for entry in labels_of(column).items()),
+        )
+        if (mask := masks.get(name)) is not None:
+            view = _with_noise(view, policy, mask)
+        elif (coarser := policy.generalised_columns.get(name)) is not None:
+            view = _with_levels(view, policy, coarser, facts.levels.get(name))
+        yield view
         if column.separate_reasons:
             reasons = (*column.reasons, *([SUPPRESSED] if may_be_blanked(column, policy.suppress) else []))
             why = PUBLIC("missing.why_column", column=name)
             yield ColumnView(reason_column(name), column.role, MISSING, "string", why, values=reasons)
 
 
-def _column(policy: Policy, name: str, whole: Plan, facts: PublicFacts) -> ColumnView:
-    column = policy.released_columns[name]
-    if isinstance(column, GeneraliseColumn):
-        return _generalised(policy, name, column, facts)
-    if isinstance(column, NoiseColumn):
-        plan = next(part for part in whole.columns if part.name == name)
-        cost = None if plan.epsilon is None else format_nano(_of_person(policy, plan.epsilon.nano))
-        by_value = find_family(policy.protect).publishes_counts and not policy.protect.is_synthetic
-        return ColumnView(
-            name,
-            column.role,
-            _name_done(policy),
-            "number" if column.clock is None else column.clock.type,
-            column.why,
-            domain=column.domain_texts,
-            grid=column.grid_text,
-            epsilon=cost if policy.delta is None else None,
-            rho=None if policy.delta is None else cost,
-            noise=None if plan.epsilon is None else plan.noise_words,
-            missing=wording.describe_missing(policy, name),
-            atoms=tuple(map(column.say, column.atoms)),
-            centre=column.say_units(column.exact_centre) if by_value else None,
-        )
-    kind = "integer" if column.integers else "string"
-    values = tuple(str(value) for value in column.values)
-    done = column.do if isinstance(column, KeepColumn) else SYNTHESISE
-    missing = wording.describe_missing(policy, name)
-    return ColumnView(name, column.role, done, kind, column.why or "", values=values, missing=missing)
+def _with_noise(view: ColumnView, policy: Policy, mask: ColumnPlan) -> ColumnView:
+    """A masked column with its part of the budget and the size of its noise."""
+    column = policy.noise_columns[view.name]
+    cost = None if mask.epsilon is None else format_nano(_of_person(policy, mask.epsilon.nano))
+    by_value = find_family(policy.protect).publishes_counts and not policy.protect.is_synthetic
+    return replace(
+        view,
+        epsilon=cost if policy.delta is None else None,
+        rho=None if policy.delta is None else cost,
+        noise=None if mask.epsilon is None else mask.noise_words,
+        centre=column.say_units(column.exact_centre) if by_value else None,
+    )
 
 
-def _name_done(policy: Policy) -> str:
-    """What is done to the columns that the method works on."""
-    if policy.protect.is_synthetic:
-        return SYNTHESISE
-    return "noise" if policy.column_epsilon else "centroid"
+def _with_levels(view: ColumnView, policy: Policy, column: GeneraliseColumn, level: str | None) -> ColumnView:
+    """A generalised column with its hierarchy, and the level of all records where they have one."""
+    return replace(
+        view,
+        hierarchy=wording.describe_hierarchy(policy, view.name, column, level),
+        levels=() if view.name in policy.cut_columns else column.hierarchy.level_words,
+        level=int(level.split()[0]) if level else None,
+    )

@@ -90,12 +90,11 @@ def describe_suppression(policy: Policy) -> str:
 
 def describe_missing(policy: Policy, name: str) -> str:
     """What became of missing entries of a released column."""
-    if coarser := policy.generalised_columns.get(name):
-        if coarser.codes or len(coarser.reasons) > 1:
-            return PUBLIC("missing.labels", labels=join_names(coarser.reasons))
-        return PUBLIC("missing.none") if coarser.missing_entry is None else PUBLIC("missing.label", label=coarser.missing_entry)
-    number = policy.noise_columns.get(name)
-    column = number or policy.listed_columns[name]
+    column, number = policy.released_columns[name], policy.noise_columns.get(name)
+    if column.reasons and not column.separate_reasons:
+        if column.is_coded or len(column.reasons) > 1:
+            return PUBLIC("missing.labels", labels=join_names(column.reasons))
+        return PUBLIC("missing.label", label=next(iter(column.reasons)))
     sentences: list[str] = []
     if column.reasons:
         reasons = name_reasons(column.reasons)

@@ -140,7 +140,7 @@ class Family(ABC, Generic[Options]):
     def check_noise(self, parts: Parts, protect: Options) -> Iterator[Problem]:
         """Noise that could leave 64 bits with as many rows as the policy says there are at least: with more rows it is not less,
         so that no release could be made."""
-        shares = split_epsilon(protect, parts.noise)
+        shares = split_epsilon(protect, parts.noise_columns)
         for name, share in shares.items():
             if share.nano == 0:
                 yield (
@@ -150,7 +150,7 @@ class Family(ABC, Generic[Options]):
                 )
                 continue
             try:
-                width = parts.noise[name].exact_grid.width
+                width = parts.noise_columns[name].exact_grid.width
             except ReleasePipelineError:
                 continue  # a fault of the column, which says so
             yield from self.check_column(parts, protect, name, width=width, share=share)
@@ -398,12 +398,13 @@ def together_words(policy: Policy) -> str:
 
 def refuse_generalised(parts: Parts, what: str) -> Iterator[Problem]:
     """A problem for every column that is generalised, with methods that generalise none."""
-    for name in parts.generalised:
+    for name in parts.generalised_columns:
         yield ("columns", name, "do"), what, "Keep, mask or drop the column, or use k-epsilon."
 
 
 def find_groupless(parts: Parts) -> Iterator[Problem]:
     """Small groups to suppress where there are none."""
-    if isinstance(parts.suppress, Suppress) and parts.complete and not any(c.role in RECOGNISED for c in parts.kept.values()):
+    makes_groups = any(column.role in RECOGNISED for column in parts.kept_columns.values())
+    if isinstance(parts.suppress, Suppress) and parts.complete and not makes_groups:
         what = "there are no groups to suppress: no quasi-identifier is released."
         yield ("suppress",), what, "Remove suppress, or keep a column of role quasi."

@@ -36,19 +36,19 @@ class ClassFamily(Family[KEpsilonOptions]):
 
     def find_contradictions(self, parts: Parts, protect: KEpsilonOptions) -> Iterator[Problem]:
         """Something to make classes from, nothing that would break them, and hierarchies that the grouping can take."""
-        if parts.complete and not parts.generalised:
+        if parts.complete and not parts.generalised_columns:
             what = "no column has do: generalise, so there are no classes."
             yield ("columns",), what, "Declare the hierarchy of at least one quasi-identifier."
-        for name, column in parts.kept.items():
+        for name, column in parts.kept_columns.items():
             if column.role in RECOGNISED:
                 what = f"{protect.method} releases no quasi-identifier as it is: with it groups would be smaller than k."
                 yield ("columns", name, "do"), what, "Generalise it."
         mondrian = protect.grouping == "mondrian"
         if mondrian and protect.metric is not None:
             yield ("protect", "metric"), "mondrian cuts by width and chooses by no metric.", "Remove metric."
-        for name, column in parts.generalised.items():
+        for name, column in parts.generalised_columns.items():
             yield from _check_hierarchy(name, column, mondrian=mondrian)
-        nodes = math.prod(column.hierarchy.levels for column in parts.generalised.values())
+        nodes = math.prod(column.hierarchy.levels for column in parts.generalised_columns.values())
         if not mondrian and nodes > MAX_NODES:
             what = f"the hierarchies have {nodes:,} combinations of levels, and ola goes through {MAX_NODES:,} at the most."
             yield ("protect", "grouping"), what, "Use fewer columns or levels, or mondrian."

@@ -166,7 +166,7 @@ class ColumnFamily(Family[ColumnOptions]):
     def check_column(self, parts: Parts, protect: ColumnOptions, name: str, *, width: int, share: Epsilon) -> Iterator[Problem]:
         """Noise that could leave 64 bits, by the largest scale over all data: declared facts give it."""
         try:
-            rows, grid = parts.least_rows(protect.k), parts.noise[name].exact_grid
+            rows, grid = parts.least_rows(protect.k), parts.noise_columns[name].exact_grid
             self._check_sizes(protect, grid, share, rows)
         except ReleasePipelineError as error:
             if error.where != "k":

@@ -48,11 +48,12 @@ class VectorFamily(Family[DpMdavOptions]):
         if protect.k < least:
             what = f"{protect.statistic} sums need clusters of at least {least} records."
             yield ("protect", "k"), what, f"Raise k to {least} or more, or use plain sums."
-        if protect.order == "hilbert" and len(parts.noise) > MAX_COLUMNS:
-            what = f"a hilbert curve goes through {MAX_COLUMNS} columns at the most, and {len(parts.noise)} have do: noise."
+        if protect.order == "hilbert" and len(parts.noise_columns) > MAX_COLUMNS:
+            many = len(parts.noise_columns)
+            what = f"a hilbert curve goes through {MAX_COLUMNS} columns at the most, and {many} have do: noise."
             yield ("protect", "order"), what, "Use order: corner, or fewer columns."
         if protect.scope == "table":
-            for name in parts.kept:
+            for name in parts.kept_columns:
                 what = "a column that is kept as it is has no bound, and the claim would be for the whole table."
                 yield ("columns", name, "do"), what, "Mask or drop it, or claim scope: centroid."
 
@@ -63,8 +64,9 @@ class VectorFamily(Family[DpMdavOptions]):
     def check_noise(self, parts: Parts, protect: DpMdavOptions) -> Iterator[Problem]:
         """Noise that could leave 64 bits, of each column and of all together."""
         yield from super().check_noise(parts, protect)
-        if all(share.nano for share in split_epsilon(protect, parts.noise).values()):
-            yield from check_together(parts, protect.cluster(parts.noise), least_k=STATISTICS[protect.statistic][0].least_k)
+        if all(share.nano for share in split_epsilon(protect, parts.noise_columns).values()):
+            least = STATISTICS[protect.statistic][0].least_k
+            yield from check_together(parts, protect.cluster(parts.noise_columns), least_k=least)
 
     def check_suppression(self, parts: Parts, protect: DpMdavOptions) -> Iterator[Problem]:
         """Nothing is suppressed."""
@@ -145,7 +147,7 @@ class VectorFamily(Family[DpMdavOptions]):
 def check_together(parts: Parts, spec: Insensitive | MdavSpec, *, least_k: int) -> Iterator[Problem]:
     """Sums and noise of the columns together that could leave 64 bits: for as many rows as the policy says there are at least."""
     try:
-        widths = [column.exact_grid.width for column in parts.noise.values()]
+        widths = [column.exact_grid.width for column in parts.noise_columns.values()]
     except ReleasePipelineError:
         return  # a fault of the column, which says so
     if not widths or spec.k < least_k:
@@ -177,7 +179,7 @@ class MdavFamily(Family[MdavOptions]):
 
     def check_noise(self, parts: Parts, protect: MdavOptions) -> Iterator[Problem]:
         """There is none; sums could leave 64 bits all the same."""
-        yield from check_together(parts, protect.cluster(parts.noise), least_k=1)
+        yield from check_together(parts, protect.cluster(parts.noise_columns), least_k=1)
 
     def plan_columns(self, policy: Policy, clusters: int | None) -> Iterator[ColumnPlan]:
         """No noise."""

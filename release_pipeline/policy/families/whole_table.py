@@ -49,10 +49,10 @@ class WholeTableFamily(Family[WholeTableOptions]):
     def find_contradictions(self, parts: Parts, protect: WholeTableOptions) -> Iterator[Problem]:
         """Every released column is synthetic: one that is not would have no bound."""
         yield from refuse_generalised(parts, f"{protect.method} makes up every row, and generalises none.")
-        for name in parts.kept:
+        for name in parts.kept_columns:
             what = f"'{name}' would be released as it is, and {protect.method} has one claim for {_EVERYTHING}."
             yield ("columns", name, "do"), what, "Say do: synthesise, or drop the column."
-        for name, column in parts.noise.items():
+        for name, column in parts.noise_columns.items():
             if column.do == "noise":
                 what = f"{protect.method} has no noise on values: its rows are made of noisy counts."
                 yield ("columns", name, "do"), what, "Say do: synthesise."
@@ -70,7 +70,7 @@ class WholeTableFamily(Family[WholeTableOptions]):
         if parts.gates is not None and parts.gates.group_error:
             what = "rows are nobody's, so that no record of a group has an error."
             yield ("gates", "group_error"), what, "Use expected_error or ks; the page has the means of groups."
-        count = len(parts.noise) + sum(isinstance(column, SynthesiseColumn) for column in parts.columns.values())
+        count = len(parts.noise_columns) + sum(isinstance(column, SynthesiseColumn) for column in parts.columns.values())
         if count > MOST_COLUMNS:
             what = f"{count} columns make {count * (count - 1) // 2:,} pairs, and all are counted: {MOST_COLUMNS} columns do."
             yield ("columns",), what, "Drop some."

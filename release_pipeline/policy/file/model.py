@@ -35,19 +35,7 @@ from release_pipeline.policy.file.sections import (
 from release_pipeline.policy.file.suite import OwnExpectation
 from release_pipeline.policy.file.tables import Table, Tabulation, by_name, weights_of
 from release_pipeline.policy.hierarchies import Intervals
-from release_pipeline.policy.kinds import (
-    Column,
-    CountedColumn,
-    DropColumn,
-    GeneraliseColumn,
-    KeepColumn,
-    ListedColumn,
-    NoiseColumn,
-    ReleasedColumn,
-    find_clamping,
-    pick,
-    pick_counted,
-)
+from release_pipeline.policy.kinds import ByKind, Column, DropColumn, ReleasedColumn, find_clamping
 from release_pipeline.policy.kinds.base import RECOGNISED, reason_column
 from release_pipeline.policy.values.periods import Every
 from release_pipeline.policy.values.scalars import Cron, Days, Frozen, Name, Option, ReleaseList, Slug, release_texts, unique
@@ -56,7 +44,7 @@ DIFFERENCING_BELOW = 10  # where a policy says nothing else
 CLAMPED_AT_MOST = Decimal("0.01")  # of the records of a column, where a policy says nothing else
 
 
-class Policy(Frozen):
+class Policy(ByKind, Frozen):
     """One policy file: its keys in the order of the canonical form, and what follows from them. Made by `load_policy`, which
     reports all errors at once and applies `rules` to the whole."""
 
@@ -106,16 +94,6 @@ class Policy(Frozen):
         return None if self.audience is None else find_terms(self.audience)
 
     @property
-    def noise_columns(self) -> dict[str, NoiseColumn]:
-        """The columns that get noise, in the order of the file."""
-        return pick(self.columns, NoiseColumn)
-
-    @property
-    def kept_columns(self) -> dict[str, KeepColumn]:
-        """The columns that are released as they are, in the order of the file."""
-        return pick(self.columns, KeepColumn)
-
-    @property
     def swapped_columns(self) -> list[str]:
         """The columns whose values change places after they are masked, each by itself; none without swapping."""
         if self.swap is None:
@@ -138,21 +116,6 @@ class Policy(Frozen):
         """How many records a block has at the least where values are swapped, else 0: k for each record that a person may have,
         so that at most one row in k is one person's."""
         return 0 if self.swap is None else self.swap.k * self.records_per_person
-
-    @property
-    def counted_columns(self) -> dict[str, KeepColumn | CountedColumn]:
-        """The columns that tables may count by: those that are kept, and those that are in no row."""
-        return pick_counted(self.columns)
-
-    @property
-    def listed_columns(self) -> dict[str, ListedColumn]:
-        """The columns whose published entries are declared values: kept ones, and synthetic ones."""
-        return pick(self.columns, ListedColumn)
-
-    @property
-    def generalised_columns(self) -> dict[str, GeneraliseColumn]:
-        """The columns that are released made coarser, in the order of the file."""
-        return pick(self.columns, GeneraliseColumn)
 
     @property
     def cut_columns(self) -> dict[str, Intervals]:
@@ -201,8 +164,7 @@ class Policy(Frozen):
     @property
     def working_columns(self) -> tuple[str, ...]:
         """The columns that go on after validation: those that are released, and what tables alone count by or add up."""
-        released, weights = self.released_columns, pick(self.columns, DropColumn)
-        return tuple(name for name in self.columns if name in released or (name in weights and weights[name].reading is not None))
+        return tuple(name for name, column in self.columns.items() if column.reading is not None)
 
     @property
     def groups_below(self) -> int:

@@ -19,20 +19,11 @@ from release_pipeline.policy.file.sections import (
     SuppressClasses,
 )
 from release_pipeline.policy.file.tables import Table
-from release_pipeline.policy.kinds import (
-    AnyColumn,
-    CountedColumn,
-    GeneraliseColumn,
-    KeepColumn,
-    ListedColumn,
-    NoiseColumn,
-    pick,
-    pick_counted,
-)
+from release_pipeline.policy.kinds import AnyColumn, ByKind
 
 
 @dataclass(slots=True)
-class Parts:
+class Parts(ByKind):
     """None or absent where a part is not valid. `names` are all columns named."""
 
     audience: Audience | None = None
@@ -57,31 +48,6 @@ class Parts:
         """Whether there are several releases."""
         names = self.releases.list or () if isinstance(self.releases, Scheduled) else self.releases
         return isinstance(names, tuple) and (len(names) > 1 or names == ())
-
-    @property
-    def noise(self) -> dict[str, NoiseColumn]:
-        """The columns that are masked."""
-        return pick(self.columns, NoiseColumn)
-
-    @property
-    def generalised(self) -> dict[str, GeneraliseColumn]:
-        """The columns that are released coarser."""
-        return pick(self.columns, GeneraliseColumn)
-
-    @property
-    def kept(self) -> dict[str, KeepColumn]:
-        """The columns that are released as they are."""
-        return pick(self.columns, KeepColumn)
-
-    @property
-    def counted(self) -> dict[str, KeepColumn | CountedColumn]:
-        """The columns that tables may count by: those that are kept, and those that are in no row."""
-        return pick_counted(self.columns)
-
-    @property
-    def listed(self) -> dict[str, ListedColumn]:
-        """The columns whose published entries are declared values: kept ones, and synthetic ones."""
-        return pick(self.columns, ListedColumn)
 
     @property
     def count(self) -> int:

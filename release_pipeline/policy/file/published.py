@@ -17,10 +17,9 @@ from typing import Literal, TypeAlias
 
 from release_pipeline.policy.file.parts import Parts
 from release_pipeline.policy.file.sections import Suppress, SuppressClasses
-from release_pipeline.policy.kinds import AnyColumn, CountedColumn, KeepColumn, ListedColumn, NoiseColumn
+from release_pipeline.policy.kinds import AnyColumn, CountedColumn
 from release_pipeline.policy.kinds.base import (
     BLANK,
-    RECOGNISED,
     SUPPRESSED,
     CodedColumn,
     ColumnKind,
@@ -31,6 +30,7 @@ from release_pipeline.policy.kinds.base import (
     reason_column,
 )
 from release_pipeline.policy.values.formats import name_some
+from release_pipeline.policy.values.periods import NumberReading
 from release_pipeline.policy.values.text import Problem
 from release_pipeline.sentences import POLICY
 
@@ -86,9 +86,7 @@ def labels_of(column: ColumnKind) -> Mapping[str, str]:
 
 def may_be_blanked(column: ColumnKind, suppress: Suppress | SuppressClasses | None) -> bool:
     """Whether cells of a column may be blank because their group was small."""
-    if not isinstance(column, KeepColumn) or column.role == "weight":  # a record without it would stand for nobody
-        return False
-    return isinstance(suppress, Suppress) and column.role in RECOGNISED
+    return column.may_be_blanked and isinstance(suppress, Suppress)
 
 
 def list_columns(
@@ -104,8 +102,9 @@ def list_columns(
         is_text = kind == "text"
         has_codes = isinstance(column, CodedColumn) and column.separate_reasons and not is_text
         reasons = _place_reasons(column, suppress, form) if isinstance(column, CodedColumn) and has_codes else {}
-        decimals = max(0, -int(column.grid.normalize().as_tuple().exponent)) if isinstance(column, NoiseColumn) else 0
-        numbers = [int(value) for value in column.values] if isinstance(column, ListedColumn) and not is_text else []
+        how = None if is_text else column.reading
+        decimals = max(0, -int(how.step.normalize().as_tuple().exponent)) if isinstance(how, NumberReading) else 0
+        numbers = [] if is_text else list(map(int, column.value_texts))
         is_narrow = bool(numbers) and all(LEAST_OF_STATA <= number <= MOST_OF_STATA for number in numbers)
         in_file.append(FileColumn(name, kind, column.label or "", labels_of(column), reasons, decimals, is_narrow))
         if column.separate_reasons and is_text:
@@ -155,12 +154,13 @@ def _place_numbers(wished: Mapping[str, Sequence[str]], column: CodedColumn) -> 
 
 def _values_of(column: CodedColumn) -> tuple[Decimal, Decimal, frozenset[Decimal] | None]:
     """The least and the largest value that a record may have, as SPSS has them; all of them where they are listed."""
-    if isinstance(column, NoiseColumn) and column.clock is not None:
-        low, high = (Decimal(number_of_moment(column.clock.moment(float(end)), "moment", "sav")) for end in column.domain)
+    how = column.reading
+    if isinstance(how, NumberReading) and how.clock is not None:
+        low, high = (Decimal(number_of_moment(how.clock.moment(float(end)), "moment", "sav")) for end in (how.low, how.high))
         return low, high, None
-    if isinstance(column, NoiseColumn):
-        return *column.domain, None
-    values = frozenset(Decimal(value) for value in column.values) if isinstance(column, ListedColumn) else frozenset({Decimal(0)})
+    if isinstance(how, NumberReading):
+        return how.low, how.high, None
+    values = frozenset(map(Decimal, column.value_texts))
     return min(values), max(values), values
 
 

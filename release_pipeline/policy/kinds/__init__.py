@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, cast
 
 from pydantic import Discriminator, Tag
 
@@ -16,6 +16,7 @@ from release_pipeline.policy.kinds.unmasked import CountedColumn, DropColumn
 __all__ = [
     "KINDS",
     "AnyColumn",
+    "ByKind",
     "Column",
     "CountedColumn",
     "DropColumn",
@@ -30,7 +31,6 @@ __all__ = [
     "find_clamping",
     "find_kind",
     "pick",
-    "pick_counted",
 ]
 
 AnyColumn: TypeAlias = DropColumn | CountedColumn | KeepColumn | NoiseColumn | GeneraliseColumn | SynthesiseColumn
@@ -86,9 +86,37 @@ def pick(columns: Mapping[str, AnyColumn], kind: type[Kind]) -> dict[str, Kind]:
     return {name: column for name, column in columns.items() if isinstance(column, kind)}
 
 
-def pick_counted(columns: Mapping[str, AnyColumn]) -> dict[str, KeepColumn | CountedColumn]:
-    """The columns that tables may count by: those that are kept, and those that are in no row."""
-    return {**pick(columns, KeepColumn), **pick(columns, CountedColumn)}
+class ByKind:
+    """What has `columns`: those of each kind, in the order of the file."""
+
+    __slots__ = ()
+    if TYPE_CHECKING:  # a model would take it for a field
+        columns: dict[str, AnyColumn]
+
+    @property
+    def noise_columns(self) -> dict[str, NoiseColumn]:
+        """The columns that are masked."""
+        return pick(self.columns, NoiseColumn)
+
+    @property
+    def kept_columns(self) -> dict[str, ReleasedColumn]:
+        """The columns that are released as they are."""
+        return {name: c for name, c in self.columns.items() if c.is_kept and not isinstance(c, DropColumn)}
+
+    @property
+    def counted_columns(self) -> dict[str, KeepColumn | CountedColumn]:
+        """The columns that tables may count by: those that are kept, and those that are in no row."""
+        return {**pick(self.columns, KeepColumn), **pick(self.columns, CountedColumn)}
+
+    @property
+    def listed_columns(self) -> dict[str, ListedColumn]:
+        """The columns whose published entries are declared values: kept ones, and synthetic ones."""
+        return pick(self.columns, ListedColumn)
+
+    @property
+    def generalised_columns(self) -> dict[str, GeneraliseColumn]:
+        """The columns that are released coarser."""
+        return pick(self.columns, GeneraliseColumn)
 
 
 def find_clamping(columns: Mapping[str, AnyColumn]) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, StrictStr
 
+from release_pipeline.mechanisms import Grid
 from release_pipeline.mechanisms.basis.dates import Clock
 from release_pipeline.policy.values.formats import name_some
 from release_pipeline.policy.values.periods import NumberReading, Reading
@@ -32,10 +33,12 @@ class MissingCategory(Frozen):
 
 
 class ColumnKind(Frozen):
-    """A column under `do`. `missing_form`: what `missing` may be other than fail."""
+    """A column under `do`. `missing_form`: what `missing` may be other than fail. `is_kept`: whether it is released with its
+    record and without noise, so that it makes groups, of which small ones are suppressed."""
 
     missing_form: ClassVar[type[Frozen]] = MissingCategory
     is_released: ClassVar[bool] = True
+    is_kept: ClassVar[bool] = False
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -45,6 +48,11 @@ class ColumnKind(Frozen):
     @property
     def reading(self) -> Reading | None:
         """How the source's column is read; None where its values are not."""
+        return None
+
+    @property
+    def exact_grid(self) -> Grid | None:
+        """The grid that its numbers are moved onto; None where it has no numbers, or no such grid."""
         return None
 
     @property
@@ -60,6 +68,40 @@ class ColumnKind(Frozen):
     @property
     def declared_texts(self) -> tuple[str, ...]:
         """The texts that may be released as they are declared: categories and labels."""
+        return ()
+
+    @property
+    def may_be_blanked(self) -> bool:
+        """Whether its cells are blanked where a group is small."""
+        return False
+
+    @property
+    def is_swapped(self) -> bool:
+        """Whether entries change places within blocks."""
+        return False
+
+    @property
+    def domain_texts(self) -> tuple[str, str] | None:
+        """The ends of the declared domain that released numbers have, as people write them."""
+        return None
+
+    @property
+    def grid_text(self) -> str | None:
+        """The step of their grid, likewise."""
+        return None
+
+    @property
+    def value_texts(self) -> tuple[str, ...]:
+        """The declared values that released records may have, where they are listed."""
+        return ()
+
+    def may_release(self, entry: str) -> bool:
+        """Whether released records may have an entry that is not among them."""
+        return False
+
+    @property
+    def atom_texts(self) -> tuple[str, ...]:
+        """The declared numbers that readers count."""
         return ()
 
     @property
@@ -159,11 +201,7 @@ class LabelledEntries(LabelledColumn):
     @property
     def listed_entries(self) -> frozenset[str]:
         """The entries that released records may have, where they are listed."""
-        return frozenset(self.declared_texts)
-
-    def may_have(self, entry: str) -> bool:
-        """Whether a released record may have an entry that is not among them."""
-        return False
+        return frozenset(self.value_texts or self.declared_texts)
 
     @property
     def ordered_labels(self) -> Mapping[str, str]:
@@ -174,7 +212,7 @@ class LabelledEntries(LabelledColumn):
         """Labels of what no record has, and labels that do not tell entries apart."""
         yield from super().find_faults(here)
         listed = self.listed_entries
-        unknown = [entry for entry in self.labels if entry not in listed and not self.may_have(entry)]
+        unknown = [entry for entry in self.labels if entry not in listed and not self.may_release(entry)]
         if unknown:
             what = f"there is a label of {name_some(unknown)}, which no released record may have."
             remedy = "Label declared values alone; the reason that `codes` gives for a code is its label."

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from release_pipeline.mechanisms import Grid
 from release_pipeline.policy.hierarchies import ALL, FORMS, HierarchySpec, Intervals, Listed
 from release_pipeline.policy.hierarchies.intervals import Row
 from release_pipeline.policy.kinds.base import (
@@ -45,6 +46,11 @@ class GeneraliseColumn(LabelledEntries):
     def is_delivered_as_number(self) -> bool:
         """Where its hierarchy is one of intervals."""
         return isinstance(self.hierarchy, Intervals)
+
+    @property
+    def exact_grid(self) -> Grid | None:
+        """That of a hierarchy of intervals."""
+        return self.hierarchy.exact_grid if isinstance(self.hierarchy, Intervals) else None
 
     @property
     def missing_entry(self) -> str | None:
@@ -119,20 +125,16 @@ class GeneraliseColumn(LabelledEntries):
         rows = dict(zip(values, spec.labels_of(values), strict=True))
         return [rows[entry] if entry in rows else self.row_of(entry) for entry in entries]
 
-    def may_release(self, label: str) -> bool:
-        """Whether the released column may have this label."""
+    def may_release(self, entry: str) -> bool:
+        """Whether the released column may have this label, on any level."""
         if isinstance(self.hierarchy, Listed):
-            return any(label in row for row in self.listed_rows)
-        return label in self.reasons or self.hierarchy.may_release(label)
+            return any(entry in row for row in self.listed_rows)
+        return entry in self.reasons or self.hierarchy.may_release(entry)
 
     @property
     def declared_texts(self) -> tuple[str, ...]:
         """The values and labels that a steward lists, and what stands for none."""
         return (*self.reasons, *self.hierarchy.declared_texts)
-
-    def may_have(self, entry: str) -> bool:
-        """Whether a released record may have this entry, on any level, that no list names."""
-        return self.may_release(entry)
 
     def describe(self, mask: str, *, is_read: bool = False) -> str:
         """What becomes of the column, in a line."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -117,9 +117,9 @@ class ListedColumn(CodedColumn, LabelledEntries):
         return (*(() if self.integers else (str(value) for value in self.values)), *self.reasons)
 
     @property
-    def listed_entries(self) -> frozenset[str]:
+    def value_texts(self) -> tuple[str, ...]:
         """Its values; a code is none."""
-        return frozenset(str(value) for value in self.values)
+        return tuple(map(str, self.values))
 
     @property
     def ordered_labels(self) -> Mapping[str, str]:
@@ -165,8 +165,15 @@ TELLS = "whoever knows how the sample was drawn knows the stratum by it, so that
 class KeepColumn(ListedColumn):
     """Released as it is; with `swap` each entry in a row of the same block of alike people, drawn at random."""
 
+    is_kept: ClassVar[bool] = True
+
     do: Literal["keep", "swap"]
     why: Why
+
+    @property
+    def may_be_blanked(self) -> bool:
+        """Of a quasi-identifier; of a weight not, without which a record would stand for nobody."""
+        return self.role == "quasi"
 
     @property
     def is_swapped(self) -> bool:

@@ -251,6 +251,11 @@ class NoiseColumn(CodedColumn):
         return format(self.grid, "f") if self.dated is None else write_span(int(self.grid), self.dated.unit)
 
     @property
+    def atom_texts(self) -> tuple[str, ...]:
+        """Its atoms, as people write them."""
+        return tuple(map(self.say, self.atoms))
+
+    @property
     def noise_unit(self) -> str:
         """What differences of its values are counted in, where that needs to be said."""
         return "" if self.dated is None else POLICY.read_section("unit")[self.dated.unit]

@@ -246,7 +246,7 @@ def _warn_of_combinations(policy: Policy, rows: int | None) -> Iterator[str]:
     """More combinations of kept quasi-identifiers than so many records can fill with groups that stay."""
     below = policy.suppress.groups_below if policy.suppress is not None else 0
     quasi = {name: column for name, column in policy.kept_columns.items() if column.role in RECOGNISED}
-    combinations = math.prod(len(column.values) + len(column.reasons) for column in quasi.values())
+    combinations = math.prod((column.most_values(clamps=True) or 1) - 1 for column in quasi.values())  # without blanks
     if below and rows is not None and len(quasi) > 1 and rows < below * combinations:
         yield (
             f"{name_some(quasi)} have {combinations:,} combinations of declared values: with {rows:,} records a group has "

@@ -158,7 +158,7 @@ def view_plan(plan: Plan) -> PlanView:
                 noise=part.noise,
                 noise_is_worst_case=part.worst_case,
                 noise_share=part.share,
-                atoms=tuple(map(policy.noise_columns[part.name].say, policy.noise_columns[part.name].atoms)) or None,
+                atoms=policy.noise_columns[part.name].atom_texts or None,
             )
             for part in plan.columns
         ),

@@ -73,11 +73,11 @@ def check_gates(parts: Parts) -> Iterator[Problem]:
     elif parts.gates.clamped_at_most is not None and parts.complete and not clamping:
         yield ("gates", "clamped_at_most"), "no column has outside: clamp.", "Remove it."
     for name in parts.gates.atom_share:
-        if name in parts.noise and not (parts.noise[name].atoms or parts.noise[name].reasons):
+        if name in parts.noise_columns and not (parts.noise_columns[name].atoms or parts.noise_columns[name].reasons):
             what = f"'{name}' declares no atoms."
             yield ("gates", "atom_share", name), what, "Declare them with the column, like atoms: [0], or remove the limit."
     groups = parts.audit.groups if parts.audit is not None else ()
-    swapped = [name for name in groups if name in parts.kept and parts.kept[name].is_swapped]
+    swapped = [name for name in groups if name in parts.kept_columns and parts.kept_columns[name].is_swapped]
     for gate, limits in (("group_mean", parts.gates.group_mean), ("group_error", parts.gates.group_error)):
         if limits and not groups:
             what = f"no groups are declared whose {'means' if gate == 'group_mean' else 'errors'} could be limited."
@@ -90,35 +90,35 @@ def check_gates(parts: Parts) -> Iterator[Problem]:
             what = "it is expected of all records together, and they are masked in random parts."
             yield ("gates", gate), what, "Use expected_error or ks."
     for name in parts.gates.relative_error:
-        if name in parts.noise and parts.noise[name].dated is not None:
+        if name in parts.noise_columns and parts.noise_columns[name].dated is not None:
             what = f"'{name}' is a column of dates, of which no error is a share."
             yield ("gates", "relative_error", name), what, "Limit the expected_error of another column, or remove it."
     for gate in ("expected_error", "relative_error", "atom_share", "ks", "group_mean", "group_error"):
         for name in getattr(parts.gates, gate):
-            if parts.complete and name not in parts.noise:
+            if parts.complete and name not in parts.noise_columns:
                 what = f"'{name}' is not a column with do: noise."
-                yield ("gates", gate, name), what, _propose(parts, name, parts.noise)
+                yield ("gates", gate, name), what, _propose(parts, name, parts.noise_columns)
 
 
 def check_group_gates(parts: Parts) -> Iterator[Problem]:
     """Limits on groups need released quasi-identifiers that make groups; those on a column's values, a confidential one."""
     if parts.gates is None or not parts.complete:
         return
-    makes_groups = any(column.role in RECOGNISED for column in (parts.kept | parts.generalised).values())
+    makes_groups = any(column.role in RECOGNISED for column in (parts.kept_columns | parts.generalised_columns).values())
     if parts.protect is not None and not parts.protect.spec.is_noisy:  # whose exact values make groups, too
-        makes_groups = makes_groups or any(column.role in RECOGNISED for column in parts.noise.values())
+        makes_groups = makes_groups or any(column.role in RECOGNISED for column in parts.noise_columns.values())
     for gate, limit in parts.gates.on_released.items():
         if not makes_groups:
             yield ("gates", gate), "no quasi-identifier is released as it is or coarser, so there are no groups.", "Remove it."
             continue
         for name in limit:
-            column = (parts.kept | parts.noise).get(name)
+            column = (parts.kept_columns | parts.noise_columns).get(name)
             if column is None or column.role != "confidential":
                 yield ("gates", gate, name), f"'{name}' is not a released column with role: confidential.", "Remove it."
-            elif gate == "l_diversity" and name in parts.kept and parts.gates.l_diversity[name] > len(parts.kept[name].values):
-                what = f"'{name}' has {len(parts.kept[name].values)} declared values, so that no group can have so many."
+            elif gate == "l_diversity" and 0 < (values := len(column.value_texts)) < parts.gates.l_diversity[name]:
+                what = f"'{name}' has {values} declared values, so that no group can have so many."
                 yield ("gates", gate, name), what, "Lower it."
-            elif gate == "l_diversity" and name in parts.noise:
+            elif gate == "l_diversity" and name in parts.noise_columns:
                 what = f"'{name}' gets noise, so that different values of it say nothing."
                 yield ("gates", gate, name), what, "Remove it."
 
@@ -128,26 +128,26 @@ def check_audit(parts: Parts) -> Iterator[Problem]:
     if parts.audit is None or not parts.complete:
         return
     for number, name in enumerate(parts.audit.groups):
-        if name not in parts.listed and name not in parts.generalised:
+        if name not in parts.listed_columns and name not in parts.generalised_columns:
             what = f"'{name}' is not a column with do: keep or generalise."
-            yield ("audit", "groups", str(number)), what, _propose(parts, name, parts.listed | parts.generalised)
+            yield ("audit", "groups", str(number)), what, _propose(parts, name, parts.listed_columns | parts.generalised_columns)
     for name, target in parts.audit.predict.items():
         here = ("audit", "predict", name)
-        if name in parts.noise:
-            low, high = parts.noise[name].domain
+        if name in parts.noise_columns:
+            low, high = parts.noise_columns[name].domain
             if target.above is None:
-                of, say = ("numbers", "NUMBER") if parts.noise[name].dated is None else ("dates", "DATE")
+                of, say = ("numbers", "NUMBER") if parts.noise_columns[name].dated is None else ("dates", "DATE")
                 yield (*here, "equals"), f"'{name}' is a column of {of}.", f"Say above: {say}."
             elif not low <= target.above < high:
                 yield (*here, "above"), "it is outside the column's domain, so that nothing would be left to tell.", "Change it."
-        elif name in parts.listed:
+        elif name in parts.listed_columns:
             if target.equals is None:
                 yield (*here, "above"), f"'{name}' is a column of entries.", "Say equals: ENTRY."
-            elif str(target.equals) not in {str(value) for value in parts.listed[name].values}:
+            elif str(target.equals) not in {str(value) for value in parts.listed_columns[name].values}:
                 yield (*here, "equals"), "it is none of the column's declared values.", "Name one of them."
         else:
             what = f"'{name}' is not a released column with do: noise or keep."
-            yield here, what, _propose(parts, name, parts.kept | parts.noise)
+            yield here, what, _propose(parts, name, parts.kept_columns | parts.noise_columns)
 
 
 def _propose(parts: Parts, name: str, fitting: Iterable[str]) -> str:
@@ -162,7 +162,7 @@ def _propose(parts: Parts, name: str, fitting: Iterable[str]) -> str:
 def check_swap(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
     """Columns that would keep their place though others change it, groups that are smaller than a block, and random parts."""
     swap = protect.swapped
-    for name, column in parts.kept.items():
+    for name, column in parts.kept_columns.items():
         if column.is_swapped and swap is None:
             what = f"nothing says in which blocks the entries of '{name}' change places."
             yield ("columns", name, "do"), what, "Add swap: {k: 10, within: kept} under protect, or drop the column."
@@ -179,7 +179,7 @@ def check_swap(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
     if parts.gates is not None and parts.gates.min_rows is not None and parts.gates.min_rows < least:
         what = f"min_rows is below {least}, the records of one block in which values are swapped."
         yield ("gates", "min_rows"), what, "Lower k of swap, or raise min_rows."
-    quasi = [name for name, column in parts.kept.items() if column.role in RECOGNISED]
+    quasi = [name for name, column in parts.kept_columns.items() if column.role in RECOGNISED]
     if not quasi or not parts.complete:
         return
     each = "" if records == 1 else f", {swap.k} for each of the {records} records that one may have"

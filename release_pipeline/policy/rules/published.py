@@ -26,12 +26,10 @@ from release_pipeline.policy.kinds import (
     AnyColumn,
     CountedColumn,
     DropColumn,
-    GeneraliseColumn,
-    ListedColumn,
-    NoiseColumn,
     pick,
 )
 from release_pipeline.policy.values.formats import ask_for_near, name_some
+from release_pipeline.policy.values.periods import NumberReading
 from release_pipeline.policy.values.text import Path, Problem
 
 MOST_TABLES = 50
@@ -77,12 +75,13 @@ def _check_table(parts: Parts, name: str, table: Table) -> Iterator[Problem]:
     checks = (_check_columns, _check_sum, _check_having, _check_weight)
     faults = [fault for check in checks for fault in check(parts, here, table)]
     yield from faults
-    if faults or any(column not in parts.counted for column in table.columns) or (table.sum and table.sum not in parts.noise):
+    counted, noise = parts.counted_columns, parts.noise_columns
+    if faults or any(column not in counted for column in table.columns) or (table.sum and table.sum not in noise):
         return
     weight = parts.columns.get(table.weight or "")
     if table.weight is not None and (weight is None or any(weight.find_faults(()))):
         return  # the column says so
-    axes = [Axis.of(part, parts.counted[name_of(part)]) for part in table.by]
+    axes = [Axis.of(part, counted[name_of(part)]) for part in table.by]
     cells = sum(math.prod(len(axis.labels[min(level, len(axis.labels) - 1)]) for axis in axes) for level in _levels(axes))
     if cells > MOST_CELLS:
         what = f"it would have {cells:,} cells, and {MOST_CELLS:,} are the most."
@@ -92,7 +91,7 @@ def _check_table(parts: Parts, name: str, table: Table) -> Iterator[Problem]:
         yield (*here, "by"), "it has one cell, whose count is the number of records, and that is public.", "Remove the table."
         return
     try:
-        tabulation = Tabulation.of(name, table, parts.counted, parts.noise, weights_of(parts.columns))
+        tabulation = Tabulation.of(name, table, counted, noise, weights_of(parts.columns))
         if not any(noise.amount for noise in tabulation.noise):
             what = "it has one cell, to which every record adds the same, and that is public."
             yield (*here, "by"), what, "Remove the table."
@@ -119,30 +118,30 @@ def _check_columns(parts: Parts, here: Path, table: Table) -> Iterator[Problem]:
             yield at, f"a table has a column '{column}' of its own.", "Rename it in the source."
         if (fault := _find_unfit(parts, column)) is not None:
             yield at, *fault
-        elif isinstance(part, Grouping) and column in parts.counted:
-            yield from _check_groups((*here, "by", number), part, {str(value) for value in parts.counted[column].values})
+        elif isinstance(part, Grouping) and column in parts.counted_columns:
+            yield from _check_groups((*here, "by", number), part, {str(value) for value in parts.counted_columns[column].values})
 
 
 def _find_unfit(parts: Parts, column: str) -> tuple[str, str] | None:
     """Why a column cannot make cells."""
-    if column in parts.kept and parts.kept[column].reasons:
+    if column in parts.kept_columns and parts.kept_columns[column].reasons:
         why = "may have no value, and the cells of a table are declared values."
         return f"'{column}' {why}", "List its codes among the values, and blanks as one: missing: {category: NAME}."
-    if column in parts.counted:
+    if column in parts.counted_columns:
         return None
-    if column in parts.noise:
+    if column in parts.noise_columns:
         return (
             f"'{column}' is masked: its values are no labels.",
             "Add it up with sum, or count by derived bands of it: kept, or with do: drop and values.",
         )
-    if column in parts.generalised:
+    if column in parts.generalised_columns:
         return f"'{column}' is generalised.", "Keep the column, and group its values here."
     if column in parts.drop or column in parts.columns:
-        what = f"'{column}' is dropped without values, which are the cells of a table."
+        what = f"'{column}' declares no values, which are the cells of a table."
         return what, "Declare its values with do: drop: it is in no row then, and tables count by it. Or keep it."
     if column in parts.names:
         return None  # a fault of the column, which says so
-    known = name_some(parts.kept) if parts.kept else "none"
+    known = name_some(parts.kept_columns) if parts.kept_columns else "none"
     return f"'{column}' is not declared under columns.", ask_for_near(column, parts.names, f"Columns with do: keep: {known}.")
 
 
@@ -158,13 +157,13 @@ def _check_groups(here: Path, part: Grouping, values: set[str]) -> Iterator[Prob
 
 def _check_sum(parts: Parts, here: Path, table: Table) -> Iterator[Problem]:
     """What is added up is a number of every record, within a declared domain."""
-    if table.sum is None or table.sum in parts.noise or (table.sum in parts.names and table.sum not in parts.columns):
+    if table.sum is None or table.sum in parts.noise_columns or (table.sum in parts.names and table.sum not in parts.columns):
         return
-    known = name_some(parts.noise) if parts.noise else "none"
+    known = name_some(parts.noise_columns) if parts.noise_columns else "none"
     why = "has no domain and grid that bound a sum" if table.sum in parts.columns else "is not declared under columns"
     otherwise = f"Columns with do: noise: {known}."
-    is_typo = table.sum not in parts.columns
-    yield (*here, "sum"), f"'{table.sum}' {why}.", ask_for_near(table.sum, parts.noise, otherwise) if is_typo else otherwise
+    remedy = otherwise if table.sum in parts.columns else ask_for_near(table.sum, parts.noise_columns, otherwise)
+    yield (*here, "sum"), f"'{table.sum}' {why}.", remedy
 
 
 def _check_having(parts: Parts, here: Path, table: Table) -> Iterator[Problem]:
@@ -173,10 +172,10 @@ def _check_having(parts: Parts, here: Path, table: Table) -> Iterator[Problem]:
     if name is None or (name in parts.names and name not in parts.columns):
         return
     at = (*here, "having")
-    if name not in parts.noise:
+    if name not in parts.noise_columns:
         what = "is not declared under columns" if name not in parts.columns else "is not masked"
-        yield at, f"'{name}' {what}.", ask_for_near(name, parts.noise, "Name a column with do: noise.")
-    elif not parts.noise[name].reasons:
+        yield at, f"'{name}' {what}.", ask_for_near(name, parts.noise_columns, "Name a column with do: noise.")
+    elif not parts.noise_columns[name].reasons:
         yield at, f"every record has a value in '{name}'.", "Leave out having: the table counts all records."
 
 
@@ -277,15 +276,15 @@ def _check_column(column: FileColumn, source: AnyColumn, form: SurveyFormat) -> 
 
 def _check_values(column: FileColumn, source: AnyColumn, form: SurveyFormat, without: str) -> Iterator[tuple[str, str]]:
     if column.kind == "text":
-        cells = source.declared_texts if isinstance(source, ListedColumn | GeneraliseColumn) else ()
+        cells = source.declared_texts
         if any(len(cell.encode()) > _LONGEST_TEXT for cell in cells):
             yield f"a value has more than {_LONGEST_TEXT:,} bytes.", f"{without} shorten it in the source."
         if any("\0" in cell or cell != cell.rstrip(" ") for cell in cells):
             yield "a value ends with a space, or has a character 0, which are lost.", f"{without} clean it in the source."
-    elif isinstance(source, NoiseColumn) and max(map(abs, source.domain)) > _LARGEST:
+    elif isinstance(how := source.reading, NumberReading) and max(abs(how.low), abs(how.high)) > _LARGEST:
         yield "its domain goes beyond the largest number there.", f"{without} declare a narrower one."
-    elif isinstance(source, ListedColumn):
-        if any(abs(int(value)) > EXACT for value in source.values):
+    if column.kind == "whole number":
+        if any(abs(int(value)) > EXACT for value in source.value_texts):
             yield "a whole number lies beyond 2^53, and would be rounded.", f"{without} put the values in quotes: texts."
         if form == "dta" and any(not LEAST_OF_STATA <= int(value) <= MOST_OF_STATA for value in column.labels):
             yield "the label of a value beyond 32 bits.", f"{without} leave it out."

@@ -109,15 +109,15 @@ def _protect(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
     yield from family.find_contradictions(parts, protect)
     if not isinstance(protect, WholeTableOptions):
         yield from _find_synthetic(parts, protect)
-    elif parts.complete and not (parts.noise or parts.listed):
+    elif parts.complete and not (parts.noise_columns or parts.listed_columns):
         yield ("columns",), "no column has do: synthesise, so there is nothing to make rows of.", "Declare at least one."
-    if parts.complete and not parts.noise and not isinstance(protect, WholeTableOptions):
+    if parts.complete and not parts.noise_columns and not isinstance(protect, WholeTableOptions):
         yield (
             ("columns",),
             "no column has do: noise, so there is nothing to protect with noise.",
             "Declare at least one.",
         )
-    for name, column in parts.noise.items():
+    for name, column in parts.noise_columns.items():
         yield from _find_refused(column, protect, ("columns", name))
         if column.reasons and not family.publishes_counts:
             option = "codes" if column.codes else "missing"
@@ -132,13 +132,13 @@ def _protect(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
     if parts.gates is not None:
         yield from _find_refused(parts.gates, protect, ("gates",))
     for name in protect.weights:
-        if parts.complete and name not in parts.noise:
+        if parts.complete and name not in parts.noise_columns:
             remedy = "Remove the weight."
-            remedy = remedy if name in parts.names else ask_for_near(name, parts.noise, remedy)
+            remedy = remedy if name in parts.names else ask_for_near(name, parts.noise_columns, remedy)
             yield ("protect", "weights", name), f"'{name}' is not a column with do: noise.", remedy
-    if parts.complete and len(parts.noise) == 1 and protect.weights:
+    if parts.complete and len(parts.noise_columns) == 1 and protect.weights:
         yield ("protect", "weights"), "weights share epsilon between several columns; there is one.", "Remove them."
-    if parts.noise or protect.is_synthetic:
+    if parts.noise_columns or protect.is_synthetic:
         yield from family.check_noise(parts, protect)
     yield from _partitions(parts, protect)
     yield from family.check_suppression(parts, protect)

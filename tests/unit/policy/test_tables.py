@@ -39,7 +39,7 @@ def make(tables: str = TWO, *, protect: str = IDP, person: str = "each-row") -> 
 
 
 WRONG = {
-    "a dropped column": ("  t: {by: [town, note], epsilon: 1}", "'note' is dropped without values"),
+    "a dropped column": ("  t: {by: [town, note], epsilon: 1}", "'note' declares no values"),
     "an unknown column": ("  t: {by: [town, tawn], epsilon: 1}", "'tawn' is not declared under columns"),
     "a masked column": ("  t: {by: [income], epsilon: 1}", "'income' is masked: its values are no labels"),
     "no budget": ("  t: {by: [town]}", "a table has either an epsilon, or under zcdp a rho"),
