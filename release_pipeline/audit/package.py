@@ -127,6 +127,9 @@ def check_released(table: AnyTable, policy: Policy, *, rows: int) -> Iterator[st
     quasi = [name for name in table.column_names if name in {*quasi, *map(reason_column, quasi)}]
     if below and quasi and _find_smallest(table, quasi) < below:
         yield f"There are groups of released quasi-identifiers below {below}."
+    k = policy.protect.k
+    if k is not None and not policy.method.is_noisy and _find_smallest(table, list(policy.noise_columns)) < k:
+        yield f"There are groups of equal masked values below k {k}."
 
 
 def _once(found: Iterator[Iterator[str]]) -> Iterator[str]:

@@ -34,7 +34,7 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.file.published import may_be_blanked
 from release_pipeline.policy.file.sections import Suppress
 from release_pipeline.rows.columns import AnyTable, ColumnTable, Read
-from release_pipeline.rows.suppress import suppress_table
+from release_pipeline.rows.suppress import SuppressedTable, suppress_table
 
 
 def mask(exact: Statistics, *, secret: bytes, context: Sequence[Context], clamp: bool = True) -> npt.NDArray[np.float64]:
@@ -149,18 +149,18 @@ class CentroidStrategy:
     def suppress(self, read: Read, masked: AnyTable) -> Suppressed:
         """Without small groups of released quasi-identifiers: cells of kept ones are blanked, or records dropped."""
         rule = self.policy.suppress if isinstance(self.policy.suppress, Suppress) else None
-        quasi, kept = self.policy.released_quasi, self.policy.kept_columns
-        blanked = [name for name in quasi if name in kept and may_be_blanked(kept[name], self.policy.suppress)]
-        done = suppress_table(
-            masked,
-            blanked,
-            fixed=[name for name in quasi if name not in blanked],
-            below=self.policy.groups_below,
-        )
+        done = self.suppress_groups(masked)
         refusal = ""
         if rule is not None and done.records > rule.at_most * masked.num_rows:
             refusal = f"{done.share:.1%} of the records would have to be suppressed, and at most {percent(rule.at_most)} may be."
         return Suppressed(done.table, done.cells, done.dropped, done.share, done.anonymity, refusal)
+
+    def suppress_groups(self, masked: AnyTable) -> SuppressedTable:
+        """The table without small groups of released quasi-identifiers, whatever share of it that takes."""
+        quasi, kept = self.policy.released_quasi, self.policy.kept_columns
+        blanked = [name for name in quasi if name in kept and may_be_blanked(kept[name], self.policy.suppress)]
+        fixed = [name for name in quasi if name not in blanked]
+        return suppress_table(masked, blanked, fixed=fixed, below=self.policy.groups_below)
 
     def compare(self, read: Read, released: AnyTable) -> Compared:
         """A released table next to its records. No attacker has another list of quasi-identifiers that are replaced by

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,8 +17,9 @@ from release_pipeline.mechanisms.basis.tally import Tally
 from release_pipeline.mechanisms.columns.methods import Statistics, simulate_noise
 from release_pipeline.policy.file.sections import Suppress
 from release_pipeline.policy.values.scalars import OURS
-from release_pipeline.rows.columns import Read
+from release_pipeline.rows.columns import AnyTable, Read, filter_rows
 from release_pipeline.rows.counted import tally_column
+from release_pipeline.rows.suppress import SuppressedTable, find_large
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,21 @@ class VectorStrategy(CentroidStrategy):
 @dataclass(frozen=True, slots=True)
 class MdavStrategy(VectorStrategy):
     """The same without noise: mdav. What will be suppressed is known before the charge, for nothing is drawn."""
+
+    def suppress_groups(self, masked: AnyTable) -> SuppressedTable:
+        """As with noise. Where fewer than k records of a cluster are left, the others go too, since k is promised of the released
+        table. That may make other groups small, so suppression begins again without them."""
+        names, k = list(self.policy.noise_columns), self.policy.protect.k or 1
+        left = masked
+        while left.num_rows:
+            done = VectorStrategy.suppress_groups(self, left)
+            is_left = find_large(left, done.table, names, at_least=k)
+            if is_left.all():
+                gone = masked.num_rows - left.num_rows
+                records = gone + done.records
+                return replace(done, dropped=gone + done.dropped, records=records, share=records / masked.num_rows)
+            left = filter_rows(left, is_left, int(is_left.sum()))
+        return SuppressedTable(left, 0, masked.num_rows, masked.num_rows, 1.0, None)
 
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
         """As with noise, and the share of records in small groups."""

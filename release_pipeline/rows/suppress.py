@@ -160,3 +160,18 @@ def find_smallest(codes: Codes, counts: IntArray | None = None) -> int | None:
     """How many records the smallest group has, of rows that stand for one each or for `counts`; none without records, or columns
     that make groups."""
     return int(group_sizes(codes, counts).min()) if len(codes) and codes.shape[1] else None
+
+
+def find_large(table: AnyTable, left: AnyTable, names: Sequence[str], *, at_least: int) -> Flags:
+    """For each row of a table, whether at least so many rows of what is left of it have its entries in some columns."""
+    rows, counts = _count_rows(left, names)
+    sizes = dict(zip(rows, counts.counts, strict=True))
+    rows, before = _count_rows(table, names)
+    return np.array([sizes.get(row, 0) >= at_least for row in rows], dtype=np.bool_)[before.of_record]
+
+
+def _count_rows(table: AnyTable, names: Sequence[str]) -> tuple[list[tuple[Any, ...]], Combinations]:
+    """The different rows of some columns of a table."""
+    combined, entries = combine_cells(table.column(name) for name in names)
+    columns = [column.to_pylist() for column in spell_rows(combined.codes, entries)]
+    return list(zip(*columns, strict=True)), combined

@@ -16,7 +16,7 @@ LOW, HIGH, BELOW = -10, 1000, 3
 TOWNS, SEXES, REMARKS = ("north", "01"), (0, 1), ("yes", "no", "not asked")
 
 
-def policy(*, below: int | None = BELOW, keep: bool = True, clamp: str = "yes") -> Policy:
+def policy(*, below: int | None = BELOW, keep: bool = True, clamp: str = "yes", protect: str = "") -> Policy:
     """Two quasi-identifiers and an answer that are kept, two numbers with noise, a dropped column."""
     kept = """
   town:   {role: quasi, do: keep, values: [north, "01"], why: needed}
@@ -30,7 +30,7 @@ population: folk
 source: {{path: people.csv}}
 person: each-row
 releases: once
-protect: {{method: idp-cbls, epsilon: 2, k: 5, clamp: {clamp}}}
+protect: {protect or f"{{method: idp-cbls, epsilon: 2, k: 5, clamp: {clamp}}}"}
 columns:
   person: {{role: identifier, do: drop}}{kept * keep}
   income: {{role: confidential, do: noise, domain: [{LOW}, {HIGH}], grid: 1, outside: fail, why: known}}
@@ -59,6 +59,16 @@ def test_nothing_is_said_of_what_may_be_published() -> None:
     assert list(check_released(table(), policy(), rows=6)) == []
     blank = table(town=pa.array([None] * 6, pa.string()), sex=pa.array([0] * 3 + [None] * 3, pa.int64()))
     assert list(check_released(blank, policy(), rows=6)) == []
+
+
+def test_k_of_masked_values_is_looked_at_where_it_is_promised() -> None:
+    """Both columns together; a method with noise promises none."""
+    alike = {"income": pa.array([1.0] * 3 + [2.0] * 3), "rent": pa.array([0.1] * 3 + [0.2] * 3)}
+    mdav = policy(protect="{method: mdav, k: 3}")
+    assert list(check_released(table(**alike), mdav, rows=6)) == []
+    apart = table(**alike | {"rent": pa.array([0.1] * 4 + [0.2] * 2)})
+    assert list(check_released(apart, mdav, rows=6)) == ["There are groups of equal masked values below k 3."]
+    assert list(check_released(apart, policy(), rows=6)) == []
 
 
 def test_values_may_lie_anywhere_where_the_policy_says_so() -> None:
