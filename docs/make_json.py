@@ -80,7 +80,7 @@ ABOUT = {
     "is.",
     "verify": "`release-pipeline verify PATH --json`, and `python verify.py PATH --json`, which needs Python alone: what was "
     "checked.",
-    "audit-claims": "`release-pipeline audit-claims (POLICY | --all-methods) [--quick] --json`: every claim attacked, and what "
+    "audit-claims": "`release-pipeline audit-claims POLICY [--quick] --json`: every claim attacked, and what "
     "that proves. Exit code 1 if one is broken (`holds` is false).",
     "health": "`release-pipeline status --health --json`: whether the site is well. Exit code 1 if not.",
     "alert": "What a webhook of `alerts` in site.yaml is sent, one POST for each thing that happened: "
@@ -105,7 +105,7 @@ EXAMPLES = {  # by title: the document, and the arguments of the command
                 "--by",
                 "ana",
             ),
-            *("--methods", "dp-cdf", "--epsilons", "1,2", "--target", "error:income=5%"),
+            *("--methods", "dp-cdf", "--epsilons", "1,2"),
         ],
     ),
     "run": ("run", ["run", "election-licensed", "--home", "{site}"]),

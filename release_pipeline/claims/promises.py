@@ -27,7 +27,6 @@ DOUBT = 0.0005  # of each of the two bounds
 RANKED, CHOSEN = 0.15, 0.35  # shares of the draws that rank what can be seen, and that choose; the rest proves
 Proof: TypeAlias = Callable[["npt.NDArray[np.int64]", int, "npt.NDArray[np.int64]"], "npt.NDArray[np.float64]"]
 Codes: TypeAlias = npt.NDArray[np.int64]  # what was seen in each draw, by number; -1: nothing that counts
-Flags: TypeAlias = npt.NDArray[np.bool_]
 Both: TypeAlias = tuple[Codes, Codes]
 
 

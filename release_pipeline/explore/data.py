@@ -151,7 +151,6 @@ class Asked:
     release: str | None = None
     rows: int | None = None
     axes: Axes = field(default_factory=Axes)
-    targets: Sequence[str] = ()
     home: Path | None = None
     by: str = ""
     refused: bool = False
@@ -171,7 +170,7 @@ def read_data(policy: Policy, asked: Asked, site: Site | None, settings: Sequenc
     if asked.like is None:
         records, warnings = make_up(policy, rows=asked.rows)
         return Data(records, f"a table made up of the shape in {file.name}", warnings)
-    compared = say_compared([setting.summary for setting in settings], asked.targets)
+    compared = say_compared(setting.summary for setting in settings)
     with _unchanged(asked.like):
         _note_public(policy, asked, asked.like, site, file, compared)
         description = f"{asked.like.name}, which is public, as {asked.by} said: {asked.public}"

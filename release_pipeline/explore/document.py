@@ -5,27 +5,23 @@ from them: none is a value of the data."""
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from release_pipeline.audit import columns as ranges
 from release_pipeline.audit.linkage import Rung
-from release_pipeline.errors import WrongUsage
 from release_pipeline.explore.simulating import Tried
-from release_pipeline.masking.simulation import Numbers, Simulated
+from release_pipeline.masking.simulation import Numbers
 from release_pipeline.mechanisms.accounting.budget import format_nano
 from release_pipeline.pipeline.cap import HeadroomView
 from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import OPTIONAL, Delta, Exactly, Hash
 from release_pipeline.policy.file.describe import RISKY, keeps_linkage, propose_swap, tell_linkage
 from release_pipeline.policy.plans.plan import describe_claim, not_covered_words
-from release_pipeline.policy.plans.settings import Setting
-from release_pipeline.policy.values.formats import ask_for_near, decimal_text
+from release_pipeline.policy.values.formats import decimal_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +57,7 @@ class RungView:
 class SettingView:
     """A setting, what is left of the data under it, and what it claims and costs."""
 
-    number: Annotated[int, "for --choose; 1 is the policy as it is"]
+    number: Annotated[int, "1 is the policy as it is"]
     words: Annotated[str, "it in a line"]
     block: Annotated[str, "the line of a policy file"]
     changes: Annotated[tuple[str, ...], "what else is another in the policy then"]
@@ -82,7 +78,6 @@ class SettingView:
     draws: Annotated[int, "how many releases were simulated"]
     ledger: Annotated[HeadroomView | None, "the ledger before and after, and how many of the planned series fit"]
     columns: Annotated[dict[str, ColumnFigures], "every masked column"]
-    meets: Annotated[int | None, "how many of the simulated releases meet all targets"] = field(default=None, metadata=OPTIONAL)
     proposal: Annotated[str, "how swapping would lower `linkage`, where that is high and the method can swap"] = field(
         default="", metadata=OPTIONAL
     )
@@ -98,20 +93,10 @@ class SettingView:
 class RefusedView:
     """A setting that would be refused."""
 
-    number: Annotated[int, "for --choose"]
+    number: Annotated[int, "among all settings"]
     words: Annotated[str, "it in a line"]
     why: Annotated[str, "what a check of such a policy would say, or what a release would be refused for"]
     by_ledger: Annotated[bool, "whether the ledger alone would refuse it: --refused tries it all the same"]
-
-
-@dataclass(frozen=True, slots=True)
-class MetView:
-    """The least epsilon, of those that were tried, with which a method surely meets all targets."""
-
-    method: Annotated[str, "the method"]
-    number: Annotated[int | None, "the setting; null where none surely meets them"]
-    meets: Annotated[int, "how many of its simulated releases meet all; without one those of the setting that came nearest"]
-    draws: Annotated[int, "of so many"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,133 +116,6 @@ class ExploreDocument:
     columns: Annotated[tuple[str, ...], "the masked columns"]
     settings: Annotated[tuple[SettingView, ...], "every setting that was tried; the policy's own first, if it could be"]
     refused: Annotated[tuple[RefusedView, ...], "those that were not, and why"]
-    targets: Annotated[tuple[str, ...], "what was asked for with --target"] = ()
-    met: Annotated[tuple[MetView, ...], "by method, what meets them"] = ()
-
-
-# What a steward asks for, and which of the settings that were tried surely give it.
-#
-# A target is a figure of releases, of one column or of all, and the most that it may be:
-# `error:income=10%`, `mean:income=200` and `group-mean:income=1000` (how far the mean, and that of
-# the worst group, may be off, in the column's unit), `correlation=0.02`.
-#
-# That some simulated releases meet it may be luck. A setting is said to meet the targets where so
-# many do that at least half of all releases do: were it less, as many would in 5 of 100 cases at
-# most. Epsilons are gone down from the largest that was tried as long as that holds, and the rule
-# stops at the first that does not, so that trying many epsilons makes no setting look better. Of a
-# method with several k these 5 of 100 are divided among them.
-
-
-_FORM = re.compile(r"([a-z-]+)(?::(.+))?=([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(%)?")
-OF_COLUMN, OF_ALL = ("error", "mean", "group-mean"), ("correlation",)
-AS_SHARE = ("error", "correlation")  # figures without a unit
-MOST_CORRELATION = 2  # so that any release meets what is not below
-WRONG = 0.05  # how often a setting that does not meet the targets is said to
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The most that a figure may be."""
-
-    figure: str
-    column: str
-    most: float
-    text: str
-
-
-def read_target(text: str, policy: Policy) -> Target:
-    """A target as it is written; refused in words."""
-    match = _FORM.fullmatch(text.strip())
-    known = ", ".join((*(f"{figure}:COLUMN" for figure in OF_COLUMN), *OF_ALL))
-    if match is None or match[1] not in (*OF_COLUMN, *OF_ALL):
-        raise WrongUsage(
-            "this is no target.", where=text, remedy=f"Write FIGURE:COLUMN=MOST, like error:income=10%. Figures: {known}."
-        )
-    figure, column, most = match[1], match[2] or "", float(match[3])
-    if (figure in OF_ALL) == bool(column):
-        what = "is of all columns together" if column else "needs its column"
-        raise WrongUsage(f"{figure} {what}.", where=text, remedy=f"Figures: {known}.")
-    if column and column not in policy.noise_columns:
-        remedy = ask_for_near(column, policy.noise_columns, f"There are: {', '.join(policy.noise_columns)}.")
-        raise WrongUsage(f"the policy masks no column '{column}'.", where=text, remedy=remedy)
-    if figure in OF_ALL and len(policy.noise_columns) < 2:
-        raise WrongUsage("with one masked column there is no correlation.", where=text, remedy="Ask for its error.")
-    if match[4] and figure not in AS_SHARE:
-        raise WrongUsage(f"{figure} is in the column's own unit.", where=text, remedy="Leave % out.")
-    most = most / 100 if match[4] else most
-    if figure in OF_ALL and most >= MOST_CORRELATION:
-        raise WrongUsage(
-            f"{figure} is at most {MOST_CORRELATION}, so that any release meets this.",
-            where=text,
-            remedy=f"Write {figure}=0.02, or another number below {MOST_CORRELATION}.",
-        )
-    if most <= 0:
-        raise WrongUsage("no release is exactly like the data.", where=text, remedy="Name a number above 0.")
-    return Target(figure, column, most, text.strip())
-
-
-def count_sequences(settings: Sequence[Setting]) -> int:
-    """Of how many sequences of epsilons the method is that has most of them."""
-    keys = {(setting.method, _without_epsilon(setting)) for setting in settings}
-    return max(sum(1 for method, _ in keys if method == one) for one, _ in keys)
-
-
-def count_draws(sequences: int) -> int:
-    """How many releases must be simulated, so that targets which all of them meet are surely
-    met."""
-    return math.ceil(math.log2(sequences / WRONG))
-
-
-def count_meeting(targets: Sequence[Target], simulated: Simulated) -> int:
-    """How many of the simulated releases meet all targets; one without such a figure meets none."""
-    figures: list[npt.NDArray[np.bool_]] = []
-    for target in targets:
-        of_draws = simulated.columns[target.column][target.figure] if target.column else simulated.correlation
-        figures.append(of_draws <= target.most)  # NaN is not
-    return int(np.logical_and.reduce(figures).sum())
-
-
-def is_sure(meeting: int, draws: int, wrong: float = WRONG) -> bool:
-    """Whether so many of these draws show that at least half of all releases meet the targets.
-
-    >>> is_sure(5, 5), is_sure(19, 30), is_sure(20, 30)
-    (True, False, True)
-    """
-    return sum(math.comb(draws, count) for count in range(meeting, draws + 1)) <= wrong * 2**draws
-
-
-def find_met(targets: Sequence[Target], tested: Sequence[tuple[int, Tried]]) -> Iterator[MetView]:
-    """For each method the least epsilon, of those that were tried, with which all targets are
-    surely met. `tested`: with their numbers."""
-    for method in dict.fromkeys(tried.changed.setting.method for _, tried in tested):
-        sequences: dict[tuple[tuple[str, str], ...], list[tuple[int, Tried]]] = {}
-        for number, tried in tested:
-            if tried.changed.setting.method == method:
-                sequences.setdefault(_without_epsilon(tried.changed.setting), []).append((number, tried))
-        last = (_go_down(targets, sequence, WRONG / len(sequences)) for sequence in sequences.values())
-        sure = [numbered for numbered in last if numbered is not None]
-        everything = [numbered for sequence in sequences.values() for numbered in sequence]
-        nearest = max(everything, key=lambda pair: count_meeting(targets, pair[1].simulated) / pair[1].simulated.draws)
-        number, best = min(sure, key=lambda pair: _epsilon_of(pair[1])) if sure else nearest
-        yield MetView(method, number if sure else None, count_meeting(targets, best.simulated), best.simulated.draws)
-
-
-def _go_down(targets: Sequence[Target], sequence: Sequence[tuple[int, Tried]], wrong: float) -> tuple[int, Tried] | None:
-    """The last setting, from the largest epsilon down, up to which all surely meet the targets."""
-    last: tuple[int, Tried] | None = None
-    for number, tried in sorted(sequence, key=lambda pair: _epsilon_of(pair[1]), reverse=True):
-        if not is_sure(count_meeting(targets, tried.simulated), tried.simulated.draws, wrong):
-            break
-        last = number, tried
-    return last
-
-
-def _epsilon_of(tried: Tried) -> float:
-    return float(tried.changed.setting.protect.get("epsilon") or 0)
-
-
-def _without_epsilon(setting: Setting) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted((key, str(value)) for key, value in setting.protect.items() if key != "epsilon"))
 
 
 # What simulated releases came to, as the document has it.
@@ -270,7 +128,7 @@ WILD = 30  # times the middle, from which on the range of fewer says nothing
 NOTHING = RangeView(None, None, None)
 
 
-def view_setting(tested: Tried, number: int, targets: Sequence[Target] = ()) -> SettingView:
+def view_setting(tested: Tried, number: int) -> SettingView:
     """A setting that was tried; its ledger is another matter."""
     policy, simulated, setting = tested.changed.policy, tested.simulated, tested.changed.setting
     errors = [figures["error"] for figures in simulated.columns.values()]
@@ -299,7 +157,6 @@ def view_setting(tested: Tried, number: int, targets: Sequence[Target] = ()) -> 
         draws=simulated.draws,
         ledger=None,
         columns={name: _view_column(figures) for name, figures in simulated.columns.items()},
-        meets=count_meeting(targets, simulated) if targets else None,
         proposal=_propose(policy, ladder),
         linkage_limit=limit,
         linked_at_most=None if policy.swap is None else round_figure(1 / policy.swap.k),
@@ -322,7 +179,7 @@ def predict(figures: Numbers, *, widened: float = WIDER) -> RangeView:
     return RangeView(*(round_figure(end) for end in (min(low, middle), middle, max(high, middle))))
 
 
-def predict_off(distances: Numbers, *, widened: float = WIDER) -> RangeView:
+def predict_off(distances: Numbers) -> RangeView:
     """The range of one more distance of a figure from its own: from 0 to where a normal number of the
     same mean square is in 99 of 100 cases, by Student's t.
     """
@@ -330,7 +187,7 @@ def predict_off(distances: Numbers, *, widened: float = WIDER) -> RangeView:
     if len(known) < 2:
         return NOTHING
     square = float(np.sqrt(np.mean(known**2)))
-    high = widened * ranges.quantile_of_t(len(known) - 1) * square * math.sqrt(1 + 1 / len(known))
+    high = WIDER * ranges.quantile_of_t(len(known) - 1) * square * math.sqrt(1 + 1 / len(known))
     middle = float(np.median(known))
     return RangeView(0.0, round_figure(middle), round_figure(max(high, middle)))
 

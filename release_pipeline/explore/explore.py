@@ -14,17 +14,8 @@ from typing import Any
 
 from release_pipeline.errors import PolicyInvalid, WrongUsage
 from release_pipeline.explore.data import Asked, Data, read_data
-from release_pipeline.explore.document import (
-    ExploreDocument,
-    RefusedView,
-    Target,
-    count_draws,
-    count_sequences,
-    find_met,
-    read_target,
-    view_setting,
-)
-from release_pipeline.explore.simulating import FEWEST, Bench, Refused, Tried, Written, try_settings
+from release_pipeline.explore.document import ExploreDocument, RefusedView, view_setting
+from release_pipeline.explore.simulating import Bench, Refused, Tried, Written, try_settings
 from release_pipeline.ledger.policies import read_caps
 from release_pipeline.masking.simulation import LINKED
 from release_pipeline.mechanisms.basis.figures import count_of, format_number, format_share, percent
@@ -32,8 +23,7 @@ from release_pipeline.mechanisms.catalogue import METHODS
 from release_pipeline.pipeline.cap import HeadroomView, read_headrooms, view_headroom
 from release_pipeline.pipeline.check import check_policy
 from release_pipeline.policy import Policy
-from release_pipeline.policy.documents import to_json
-from release_pipeline.policy.plans.settings import Axes, Changed, Setting, Strength, find_best, list_settings, write_setting
+from release_pipeline.policy.plans.settings import Axes, Changed, Setting, Strength, find_best, list_settings
 from release_pipeline.policy.values.formats import ask_for_near, decimal_text
 from release_pipeline.sentences import EXPLORE
 from release_pipeline.store.site import Site, find_site
@@ -76,8 +66,6 @@ def tabulate(document: Plain) -> Table:
         parts[heads["correlations"]] = lambda setting: say_range(setting["correlation"])
     parts[heads["linked"]] = describe_linkage
     parts[heads["after"]] = lambda setting: describe_ledger(setting["ledger"])
-    if document["targets"]:
-        parts[heads["meets"]] = lambda setting: EXPLORE("cell.meets", meets=setting["meets"], draws=setting["draws"])
     rows = tuple(tuple(write(setting) for write in parts.values()) for setting in settings)
     return Table(tuple(parts), rows, tuple(is_best))
 
@@ -87,31 +75,19 @@ def describe_exploration(document: Plain, *, every: bool, draw: Draw | None = No
     `draw` draws the table in another way."""
     yield EXPLORE("line.tried", policy=document["policy"], words=document["on_words"], rows=count_of(document["rows"], "record"))
     yield from (EXPLORE("line.note", words=words) for words in document["warnings"])
-    yield from describe_met(document)
     table = tabulate(document)
     shown = list(range(len(table.rows))) if every else _choose(document, table)
     if shown:
         yield ""
         yield from (draw or align)([table.head, *(table.rows[number] for number in shown)])
     yield from describe_figures(document)
+    yield from _say_lines(document["settings"][number] for number in shown)
     if left := len(table.rows) - len(shown):
         yield EXPLORE("line.beaten", settings=count_of(left, "setting"))
     if every:
         yield from (EXPLORE("line.refused", words=one["words"], why=one["why"]) for one in document["refused"])
     else:
         yield from _sum_up(document)
-
-
-def describe_met(document: Plain) -> Iterator[str]:
-    """What meets the targets, by method."""
-    labels = {setting["number"]: setting["words"] for setting in document["settings"]}
-    targets = " ".join(document["targets"])
-    for met in document["met"]:
-        meets, draws, number = met["meets"], met["draws"], met["number"]
-        if number is None:
-            yield EXPLORE("line.not_met", method=met["method"], targets=targets, meets=meets, draws=draws)
-        else:
-            yield EXPLORE("line.met", number=number, words=labels[number], targets=targets, meets=meets, draws=draws)
 
 
 def describe_figures(document: Plain) -> Iterator[str]:
@@ -133,6 +109,14 @@ def describe_figures(document: Plain) -> Iterator[str]:
     for proposal in dict.fromkeys(setting["proposal"] for setting in settings if setting.get("proposal")):
         proposed = [setting for setting in settings if setting.get("proposal") == proposal]
         yield EXPLORE("line.proposal", settings=_say_numbers(proposed), proposal=proposal)
+
+
+def _say_lines(settings: Iterable[Plain]) -> Iterator[str]:
+    """Of each setting but the policy's own what a policy file has with it, for a person to put there."""
+    for setting in settings:
+        if setting["number"] != 1:
+            lines = "; ".join((setting["block"], *setting["changes"]))
+            yield EXPLORE("line.take", number=setting["number"], lines=lines)
 
 
 def align(rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -256,15 +240,7 @@ def _say_numbers(settings: Sequence[Plain]) -> str:
 Progress = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Explored:
-    """What came out, of a policy with this method."""
-
-    document: ExploreDocument
-    method: str
-
-
-def explore(file: Path, asked: Asked, *, progress: Progress = lambda _: None) -> Explored:
+def explore(file: Path, asked: Asked, *, progress: Progress) -> ExploreDocument:
     """Every setting of the policy in `file` that was asked for, with what releases would be like,
     and what they would cost."""
     check = check_policy(file, rows=None, home=asked.home)
@@ -273,7 +249,6 @@ def explore(file: Path, asked: Asked, *, progress: Progress = lambda _: None) ->
     if site is not None:
         read_caps(site).of(policy)  # refused before anything is noted or simulated
     settings = list_asked(written, policy, asked.axes)
-    targets = [read_target(text, policy) for text in asked.targets]
     refused = [] if site is None or asked.refused else _ask_ledger(site, written, settings, asked.rows)
     data = read_data(policy, asked, site, settings, file)
     bench = Bench(
@@ -282,10 +257,9 @@ def explore(file: Path, asked: Asked, *, progress: Progress = lambda _: None) ->
         data.records,
         asked.rows or data.records.count,
         hashlib.sha256(f"explored: {policy.policy}".encode()).digest(),  # the same noise each time
-        fewest=count_draws(count_sequences(settings)) if targets else FEWEST,
     )
     results = _try_others(bench, settings, refused, progress=progress)
-    return Explored(_make_document(bench, asked, data, results, targets, site), policy.protect.method)
+    return _make_document(bench, asked, data, results, site)
 
 
 def list_asked(written: Written, policy: Policy, axes: Axes) -> list[Setting]:
@@ -297,34 +271,6 @@ def list_asked(written: Written, policy: Policy, axes: Axes) -> list[Setting]:
             remedy = ask_for_near(name, METHODS, f"There are: {', '.join(METHODS)}.")
             raise WrongUsage(f"there is no method '{name}'.", where="--methods", remedy=remedy)
     return list_settings(written.raw, policy, axes)
-
-
-def write_choice(written: Written, policy: Policy, axes: Axes, number: int) -> tuple[Setting, str]:
-    """The setting of this number, and the text of the policy file with it. No record is read for
-    it."""
-    settings = list_asked(written, policy, axes)
-    if not 1 <= number <= len(settings):
-        raise WrongUsage(f"there is no setting {number}.", where="--choose", remedy=f"There are 1 to {len(settings)}.")
-    changed = written.change(settings[number - 1])
-    return changed.setting, write_setting(written.text, changed, name=written.name, read=written.files.__getitem__)
-
-
-def choose_met(explored: Explored) -> int:
-    """The number of the setting that surely meets the targets with the least epsilon, by the
-    policy's own method."""
-    for one in explored.document.met:
-        if one.method == explored.method and one.number is not None:
-            return one.number
-    raise WrongUsage(
-        f"no setting of {explored.method} that was tried surely meets the targets.",
-        where="--write",
-        remedy="Name a setting of another method with --choose, as the list has it, or try larger epsilons.",
-    )
-
-
-def describe_explored(explored: Explored, *, every: bool, draw: Draw | None = None) -> Iterator[str]:
-    """The results in lines for a person; the best settings, or every one."""
-    return describe_exploration(to_json(explored.document), every=every, draw=draw)
 
 
 def _ask_ledger(site: Site, written: Written, settings: Sequence[Setting], rows: int | None) -> list[Refused]:
@@ -370,13 +316,12 @@ def _make_document(
     asked: Asked,
     data: Data,
     results: Sequence[Tried | Refused],
-    targets: Sequence[Target],
     site: Site | None,
 ) -> ExploreDocument:
     numbered = list(enumerate(results, 1))  # 1 is the policy as it is
     tested = [(number, result) for number, result in numbered if isinstance(result, Tried)]
     ledgers = _read_ledgers(site, [result.changed for _, result in tested], bench.rows)
-    views = [view_setting(result, number, targets) for number, result in tested]
+    views = [view_setting(result, number) for number, result in tested]
     warnings = [*data.warnings]
     if bench.rows > LINKED and any(view.linkage_ladder for view in views):
         warnings.append(f"linkage is of {LINKED:,} among {bench.linked.records.count:,} records of one simulated release")
@@ -396,6 +341,4 @@ def _make_document(
             for number, result in numbered
             if isinstance(result, Refused)
         ),
-        targets=tuple(target.text for target in targets),
-        met=tuple(find_met(targets, tested)) if targets else (),
     )

@@ -61,15 +61,13 @@ class Written:
 class Bench:
     """Records on which settings are tried, and how. Each simulated release has records of its own,
     drawn of these with repetition, since those of the real release are others. `rows`: of each
-    simulated release; `secret`: what simulated noise is drawn with; `fewest`: draws of a setting at
-    least."""
+    simulated release; `secret`: what simulated noise is drawn with."""
 
     written: Written
     policy: Policy
     records: Records
     rows: int
     secret: bytes
-    fewest: int = FEWEST
 
     @cached_property
     def groupings(self) -> tuple[str, ...]:
@@ -108,14 +106,14 @@ class Bench:
     def draws(self) -> int:
         """How many releases are simulated of a setting."""
         cells = self.rows * max(len(self.policy.noise_columns), 1)
-        return max(int(np.clip(CELLS // cells, FEWEST, MOST)), self.fewest)
+        return int(np.clip(CELLS // cells, FEWEST, MOST))
 
     def draws_of(self, policy: Policy) -> int:
         """The same, of one that may be slow."""
         if policy.method.family not in ("whole-table", *GROUPING):
             return self.draws
         is_large = self.rows * len(policy.released_columns) > SLOW_CELLS
-        return max(FEWEST if is_large else min(SLOWLY, self.draws), self.fewest)
+        return FEWEST if is_large else min(SLOWLY, self.draws)
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,11 +197,11 @@ def group_looks(events: Iterable[Event]) -> dict[str, tuple[Look, ...]]:
     return {policy: tuple(looks) for policy, looks in looks_by_policy.items()}
 
 
-def find_looks_before(events: Sequence[Event], release: ReleaseId, populations: Populations = _NONE) -> tuple[Look, ...]:
+def find_looks_before(events: Sequence[Event], release: ReleaseId) -> tuple[Look, ...]:
     """The looks that concern a release (`Look.concerns`) and were noted before its charge: at the records of its population or of
-    one that it was before, at the same source, and under a policy of its name. Of one that is not charged all so far, as
-    `populations` are declared now. By a later look its parameters cannot have been chosen."""
-    return _Looked(events, populations).before(release)
+    one that it was before, at the same source, and under a policy of its name. Of one that is not charged all so far. By a later
+    look its parameters cannot have been chosen."""
+    return _Looked(events, _NONE).before(release)
 
 
 def count_looks_before(
@@ -303,10 +303,9 @@ def list_looked(events: Iterable[Event]) -> set[str]:
     return {event.content["policy_hash"] for event in events if event.kind in KINDS}
 
 
-def say_compared(settings: Iterable[str], targets: Iterable[str] = ()) -> list[str]:
+def say_compared(settings: Iterable[str]) -> list[str]:
     """What an exploration compares, as its event has it."""
-    compared = [*settings, *(f"the least epsilon for {text}" for text in targets)]
-    return list(dict.fromkeys(map(_shorten, compared)))
+    return list(dict.fromkeys(map(_shorten, settings)))
 
 
 def _shorten(text: str) -> str:

@@ -46,10 +46,10 @@ def read_office(events: Sequence[Event], *, revoked: Sequence[tuple[str, datetim
     return verifier_read_office(chain, revoked=[Revocation(key, since, last, "", quorum=True) for key, since in revoked])
 
 
-def write_officers(events: Sequence[Event], office: Office | None, *, upto: str | None = None, always: bool = False) -> str:
-    """The way from the first officer to the last (or to `upto`) as a text that a stranger verifies; empty where there was one
-    alone, unless it is to be written `always`."""
-    if office is None or (len(office.chain) < 2 and not always):
+def write_officers(events: Sequence[Event], office: Office | None, *, upto: str | None = None) -> str:
+    """The way from the first officer to the last (or to `upto`) as a text that a stranger verifies; empty where there was only
+    one."""
+    if office is None or len(office.chain) < 2:
         return ""
     return canonical_json({"officers": list_links(events, office, upto=upto)})
 

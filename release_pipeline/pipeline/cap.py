@@ -30,22 +30,15 @@ NEEDS_RELEASES = "Nothing bounds this definition over releases: its population n
 
 
 def check_cap(
-    site: Site,
-    registry: Registry,
-    policy: Policy,
-    release: ReleaseId,
-    *,
-    caps: Caps | None = None,
-    records: int | None = None,
+    site: Site, registry: Registry, policy: Policy, release: ReleaseId, *, records: int | None = None
 ) -> tuple[Account, Loss]:
     """The account of the policy's population, and the loss of a release that it has room for; raises in words otherwise.
 
-    Without `records`, with the fewest that the policy lets through: to refuse early what the charge would refuse. `caps`: those
-    that something else was proved under (default: as they are now).
+    Without `records`, with the fewest that the policy lets through: to refuse early what the charge would refuse.
     """
     check_accepted(registry.events)
     check_not_held(registry, release)
-    caps = read_caps(site) if caps is None else caps
+    caps = read_caps(site)
     check_may_run(site, registry, policy, caps)
     charges = list_charges(registry)
     check_lineage(caps, charges)

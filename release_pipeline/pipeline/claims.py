@@ -1,4 +1,4 @@
-"""The audit of claims as people ask for it: of one policy or of every method, in parallel, and kept for the dossier.
+"""The audit of claims as people ask for it: of some policies, in parallel, and kept for the dossier.
 
 No data are read: tables are made from what a policy declares. What was found of a policy of a site lies in its vault, by the
 policy's hash, and goes into the dossiers of its releases.
@@ -10,16 +10,15 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal
 
 from release_pipeline import __version__
 from release_pipeline.claims.audit import BRIEF, FULL, QUICK, Effort, Finding, audit_promise
 from release_pipeline.claims.promises import Promise, list_promises
-from release_pipeline.claims.suite import list_suite
 from release_pipeline.formats import versions as formats
 from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import Hash, Moment, to_json
@@ -66,7 +65,7 @@ class ClaimView:
 class AuditedView:
     """A policy whose claims were attacked."""
 
-    name: Annotated[str, "of the policy, or with --all-methods what it is an example of"]
+    name: Annotated[str, "of the policy"]
     hash: Annotated[Hash, "SHA-256 of its canonical form"]
     claims: Annotated[tuple[ClaimView, ...], "each promise of it"]
 
@@ -101,22 +100,8 @@ def view_audit(audited: Audited) -> ClaimsDocument:
 
 
 def _view(finding: Finding) -> ClaimView:
-    return ClaimView(
-        promise=finding.promise,
-        definition=cast(Any, finding.definition),
-        measure=finding.measure,
-        claimed=finding.claimed,
-        proved=None if finding.proved is None else round(finding.proved, 4),
-        holds=finding.holds,
-        draws=finding.draws,
-        tables=finding.tables,
-        view=finding.view,
-    )
-
-
-def audit_all_methods(*, quick: bool, jobs: int | None = None, progress: Progress = lambda _: None) -> Audited:
-    """Every promise of every method."""
-    return audit_policies(list_suite(), quick=quick, jobs=jobs, progress=progress)
+    figures: dict[str, Any] = asdict(finding) | {"proved": None if finding.proved is None else round(finding.proved, 4)}
+    return ClaimView(**figures, holds=finding.holds)
 
 
 def audit_policies(

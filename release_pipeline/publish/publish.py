@@ -150,9 +150,9 @@ def describe_published(site: Site, release: ReleaseId) -> tuple[StageResult, Pol
     return StageResult("published", digest, payload), policy
 
 
-def list_publishable(site: Site, policy_name: str, *, now: datetime | None = None) -> tuple[list[ReleaseId], list[str]]:
+def list_publishable(site: Site, policy_name: str) -> tuple[list[ReleaseId], list[str]]:
     """The approved releases of a policy that may be published now; and of the others in words why not."""
-    now = now or datetime.now(UTC)
+    now = datetime.now(UTC)
     ready: list[ReleaseId] = []
     waiting: list[str] = []
     with site.open_registry(read_only=True) as registry:

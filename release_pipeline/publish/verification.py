@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from release_pipeline.errors import ReleasePipelineError, StoreBusy, WrongUsage
-from release_pipeline.ledger.office import OFFICERS, Head, read_office
+from release_pipeline.ledger.office import Head, read_office
 from release_pipeline.ledger.policies import open_population, policy_of, read_caps
-from release_pipeline.ledger.states import RETRACTED, SUPERSEDED, ReleaseStatus, list_statuses, read_statuses, status_of
+from release_pipeline.ledger.states import RETRACTED, SUPERSEDED, ReleaseStatus, list_statuses, read_statuses
 from release_pipeline.pipeline.checkpoints import find_faults
 from release_pipeline.pipeline.context import StageContext
 from release_pipeline.pipeline.vaults import find_people_faults, find_uncharged, list_files
@@ -19,12 +19,12 @@ from release_pipeline.publish.package import CARD
 from release_pipeline.store.database import is_unfinished
 from release_pipeline.store.files import SUMS, is_whole
 from release_pipeline.store.ledger import RESERVED, find_budget_faults, list_charges, list_populations
-from release_pipeline.store.registry import Event, Registry, ReleaseId
+from release_pipeline.store.registry import Event, Registry
 from release_pipeline.store.site import Site, find_site
 from release_pipeline.store.swap import find_left, is_stopped
 from release_pipeline.store.vault_files import VaultReader, open_vault
 from release_pipeline.trust.members import read_trust
-from release_pipeline.trust.revocation import REVOKED_FILE, list_public
+from release_pipeline.trust.revocation import list_public
 from release_pipeline.verifier.command import examine as examine_path
 from release_pipeline.verifier.command import verify_events, verify_path
 from release_pipeline.verifier.documents import WrongUsage as NotVerifiable
@@ -76,41 +76,6 @@ def examine(
         return Verification(str(path), "site", list(officers), _pinned(site), findings=findings)
     except NotVerifiable as error:
         raise WrongUsage(error.what) from None
-
-
-def verify_release(site: Site, release: ReleaseId) -> list[Finding]:
-    """The findings about one release of a site: its package as a stranger checks it who knows the site's officers and what they
-    revoked, and whether candidate and package are what the registry has."""
-    with site.open_registry(read_only=True) as registry:
-        events, status = registry.events, status_of(registry, release)
-    findings = [Finding("ok", f"{site.registry.name}: {len(events)} events, sealed by this site; the last is the vault's")]
-    officers = _with_chain([] if site.officer is None else [site.officer], read_office(events))
-    findings += _verify_candidate(site, status)
-    package, name = site.package(str(release)), f"releases/{release}"
-    if status.package_hash is None:
-        return findings
-    whole = _verify_package(site, status)
-    findings += [whole, *(Finding("FAIL", f"{name}: {fault}") for fault in _find_unburied(package, status))]
-    if whole.level == "ok":
-        findings += _verify_head(name, package, events)
-    if package.is_dir():
-        revoked, succession = (
-            str(file) if file.exists() else "" for file in (site.releases / REVOKED_FILE, site.releases / OFFICERS)
-        )
-        findings += [_take_retracted(finding, status) for finding in examine(package, officers, revoked, succession).findings]
-    return findings
-
-
-def _take_retracted(finding: Finding, status: ReleaseStatus) -> Finding:
-    """That a release is retracted is a failure for whoever would use it, and none where the registry says so."""
-    is_known = status.state == RETRACTED and ": RETRACTED: " in finding.words
-    return Finding("note", finding.words) if is_known else finding
-
-
-def measure_release(site: Site, release: ReleaseId) -> int:
-    """How many bytes are read when one release is verified: those of its package and its candidate."""
-    folders = (site.package(str(release)), site.candidate(str(release)))
-    return sum(file.stat().st_size for folder in folders if folder.is_dir() for file in folder.rglob("*") if file.is_file())
 
 
 def _pinned(site: Site) -> list[str]:

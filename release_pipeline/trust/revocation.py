@@ -138,9 +138,9 @@ def revoked_text(events: Sequence[Event]) -> str | None:
     return canonical_json({"document": document, "signed": signed, "officers": links}) + "\n"
 
 
-def repair_clock(site: Site, *, key: PrivateKey, now: datetime | None = None) -> list[Event]:
+def repair_clock(site: Site, *, key: PrivateKey) -> list[Event]:
     """The officer declares the moment of every event that is dated later than now wrong; returns these events."""
-    seconds = (now or datetime.now(UTC)).timestamp()
+    seconds = datetime.now(UTC).timestamp()
     with site.open_registry() as registry:
         trust = need_trust(site, registry)
         check_officer(trust, key)

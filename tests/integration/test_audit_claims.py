@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from experiments.claims import list_suite
 from release_pipeline.apps.cli import main
 from release_pipeline.claims.audit import Finding
-from release_pipeline.claims.suite import list_suite
 from release_pipeline.mechanisms.catalogue import METHODS
 from release_pipeline.pipeline import claims
 from release_pipeline.publish.dossier import write_dossier
@@ -20,6 +20,7 @@ from release_pipeline.verifier.command import verify_path
 from tests.integration.publishing import Keys, make_trusted_site, publish_release, read_zip
 from tests.integration.sites import TinySite
 
+POLICY = Path(__file__).resolve().parents[2] / "policies" / "election-public.yaml"
 FOUND = Finding("the list of income", "idp", "epsilon", 0.5, 0.41, 1000, "made up", "values, sorted")
 
 
@@ -74,10 +75,12 @@ def test_a_policy_is_audited_and_its_dossier_has_it(
 
 @pytest.mark.parametrize(("proved", "code"), [(0.41, 0), (0.53, 1)])
 def test_a_broken_claim_is_exit_code_1(
-    proved: float, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    proved: float, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """And the table says which one."""
+    policy = tmp_path / POLICY.name
+    policy.write_bytes(POLICY.read_bytes())
     audited = claims.Audited({"idp-cbls": [replace(FOUND, proved=proved)]}, True, {"idp-cbls": "0" * 64})
-    monkeypatch.setattr("release_pipeline.apps.cli.verifying.audit_all_methods", lambda **_: audited)
-    assert main(["audit-claims", "--all-methods", "--quick"]) == code
+    monkeypatch.setattr("release_pipeline.apps.cli.verifying.audit_policies", lambda *_, **__: audited)
+    assert main(["audit-claims", str(policy), "--quick"]) == code
     assert ("| BROKEN |" in capsys.readouterr().out) == bool(code)

@@ -31,7 +31,7 @@ MAY: Mapping[str, Set[str]] = {  # who may ask for what: whoever adds a question
     **dict.fromkeys(("report", "sign", "bundle", "statements", "approvals", "policy-approval"), READ),
     **dict.fromkeys(("populations-approval", "caps", "chain"), READ),
     **dict.fromkeys(("remark", "drop-remark"), READ - {"auditor"}),
-    **dict.fromkeys(("audit", "verify-release", "dossier"), frozenset({"officer", "auditor"})),
+    **dict.fromkeys(("audit", "dossier"), frozenset({"officer", "auditor"})),
 }
 
 

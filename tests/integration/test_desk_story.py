@@ -191,6 +191,5 @@ def test_five_people_take_a_release_from_a_policy_to_its_retraction(
         player.come("vic")
         seen = player.look("/chain/people/1/r2")
         assert "published" in seen
-        assert "FAIL" not in player.send("form[action$='/verify'] button")
         retract(tiny.site, ReleaseId("people", "1", 2), key=keys["olga"], why="a town was wrong")
         assert "retracted" in player.look("/chain/people/1/r2")

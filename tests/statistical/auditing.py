@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from experiments.claims import list_suite
 from release_pipeline.claims.audit import Effort, Finding, audit_promise
 from release_pipeline.claims.promises import list_promises
-from release_pipeline.claims.suite import list_suite
 from release_pipeline.mechanisms.noise import NoiseStream, discrete_laplace
 
 SUITE = list_suite()

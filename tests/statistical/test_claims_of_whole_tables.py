@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experiments.claims import list_suite
 from release_pipeline.claims.audit import Effort, Finding, audit_promise
 from release_pipeline.claims.promises import list_promises
-from release_pipeline.claims.suite import list_suite
 from release_pipeline.claims.views import make_whole_pairs
 from release_pipeline.masking import whole_table
 from release_pipeline.mechanisms.basis.grid import IntArray

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from types import SimpleNamespace
@@ -13,19 +12,14 @@ import click
 from release_pipeline.apps.cli import commands as cli
 from release_pipeline.apps.cli.commands import Progress, print_lines, table_drawer
 from release_pipeline.apps.cli.options import check_input, print_document, read_name
-from release_pipeline.errors import Blocked, WrongUsage
+from release_pipeline.errors import WrongUsage
 from release_pipeline.explore.data import Asked
-from release_pipeline.explore.explore import choose_met, describe_explored, write_choice
+from release_pipeline.explore.explore import describe_exploration
 from release_pipeline.explore.explore import explore as try_settings
-from release_pipeline.explore.simulating import Written
-from release_pipeline.policy import load_policy
-from release_pipeline.policy.loading.load import read_policy
-from release_pipeline.policy.plans.diff import describe_diff
+from release_pipeline.policy.documents import to_json
 from release_pipeline.policy.plans.settings import Axes
-from release_pipeline.store.files import write_text
 
 _ASKED = ("like", "public", "shape", "release", "rows", "home", "refused")
-_NOT_WITH_CHOOSE = ("target", "json", "public", "release", "rows", "all")
 
 
 class Listed(click.ParamType[list[Any]]):
@@ -54,18 +48,13 @@ class Positive(click.ParamType[Decimal]):
         raise click.BadParameter(f"'{value}' is no number above 0.", ctx, param)
 
 
-_TARGET = (
-    "Find the setting that meets this with the least epsilon: error:income=10%, mean:..., group-mean:..., correlation=0.02. "
-    "Repeatable; all must be met."
-)
 _SIZES, _SWAPS = Listed(click.IntRange(1, 10**9)), Listed(click.IntRange(0, 10**9))
 
 
-@cli.command("explore policies/people.yaml --like public.csv --public https://example.org", exclusive=("like", "shape", "choose"))
+@cli.command("explore policies/people.yaml --like public.csv --public https://example.org", exclusive=("like", "shape"))
 @click.argument("policy", type=cli.PATH, metavar="POLICY.yaml", help="The policy file.")
 @cli.path("--like", "FILE", f"Try on a public file that is like the source: {cli.FILES}.")
 @cli.flag("--shape", "Try on a table that is made up from the policy's `shape`.")
-@cli.value("--choose", "N", "With --write: setting N of the list that these options make.", type=cli.ROWS)
 @cli.value("--public", "WHERE", "Where anybody finds the file of --like.", type=str.strip, default="")
 @click.option("--release", help="Which release's records, where the data have several (default: the first).")
 @cli.value("--rows", "N", "How many records a release will have (default: as there are).", type=cli.ROWS)
@@ -75,8 +64,6 @@ _SIZES, _SWAPS = Listed(click.IntRange(1, 10**9)), Listed(click.IntRange(0, 10**
 @cli.value(
     "--swap", "K,L,...", "People per block of swapped values, 0 for none (default: the policy's).", type=_SWAPS, default=""
 )
-@cli.value("--target", "FIGURE:COLUMN=MOST", _TARGET, multiple=True)
-@cli.flag("--write", "Write the setting that meets the targets, or --choose N, into the policy file.")
 @cli.flag("--refused", "Try settings that the ledger would refuse too.")
 @cli.flag("--all", "List every setting, not only the best.")
 @cli.policy_home
@@ -88,43 +75,24 @@ def explore(**given: Any) -> None:
     correlations, how many people can be linked, and what budget would remain.
 
     Use a public file (--like FILE --public WHERE), or a table made up from what the policy assumes
-    (--shape). The confidential data are never read for it.
-
-    --write --choose N reads no data: it writes setting N of the same list into the policy file."""
+    (--shape). The confidential data are never read for it. For each setting it prints the line of a
+    policy file."""
     options = SimpleNamespace(**given)
     axes = Axes(methods=options.methods, epsilons=options.epsilons, sizes=options.k, swaps=options.swap)
     _check(options)
-    if options.choose is not None:
-        _write(options, axes, options.choose)
-        return
-    asked = Asked(**{name: given[name] for name in _ASKED}, axes=axes, targets=options.target, by=read_name(options.by))
-    before = read_policy(options.policy)
+    asked = Asked(**{name: given[name] for name in _ASKED}, axes=axes, by=read_name(options.by))
     with Progress(quiet=options.quiet) as progress:
-        explored = try_settings(options.policy, asked, progress=progress)
+        document = try_settings(options.policy, asked, progress=progress)
     if options.json:
-        print_document(explored.document)
+        print_document(document)
     else:
-        print_lines(describe_explored(explored, every=options.all, draw=table_drawer()))
-    if options.write:
-        _write(options, axes, choose_met(explored), before)
+        print_lines(describe_exploration(to_json(document), every=options.all, draw=table_drawer()))
 
 
 def _check(options: SimpleNamespace) -> None:
     """Refuse options that do not go together."""
-    has_data = options.like is not None or options.shape
-    if options.choose is not None:
-        if not options.write or any(getattr(options, name) for name in _NOT_WITH_CHOOSE):
-            what = "setting N of a list is written without reading anything."
-            remedy = "Give it with --write, and with the options that make the list: --methods, --epsilons, --k, --swap."
-            raise WrongUsage(what, where="--choose", remedy=remedy)
-    elif not has_data:
-        what = "it is not said what settings are tried on."
-        remedy = "Use --like FILE or --shape; or --write --choose N for a setting that was tried."
-        raise WrongUsage(what, where="explore", remedy=remedy)
-    elif options.write and not options.target:
-        what = "it does not follow which setting is meant."
-        remedy = "Name its number with --choose, as the list of settings has it, or what it must give with --target."
-        raise WrongUsage(what, where="--write", remedy=remedy)
+    if options.like is None and not options.shape:
+        raise WrongUsage("it is not said what settings are tried on.", where="explore", remedy="Use --like FILE or --shape.")
     if options.like is not None:
         check_input(options.like)
     if options.public and options.like is None:
@@ -132,17 +100,3 @@ def _check(options: SimpleNamespace) -> None:
     if options.like is not None and not options.public:
         what = "settings are tried on public files only, and it is not said where anybody finds this one."
         raise WrongUsage(what, where=str(options.like), remedy="Say it with --public WHERE, or use --shape.")
-
-
-def _write(options: SimpleNamespace, axes: Axes, number: int, before: str | None = None) -> None:
-    """Put a setting into the policy file, and print the difference. `before`: the file as it was when settings were tried."""
-    policy, written = load_policy(options.policy), Written.of(options.policy)
-    setting, text = write_choice(written, policy, axes, number)
-    if before is not None and written.text != before:
-        what = "the policy was changed while settings were tried. Nothing was written."
-        raise Blocked(what, where=str(options.policy), remedy=f"Explore again, or write it yourself: {setting.block}")
-    write_text(options.policy, text, mode=None)
-    out = sys.stderr if options.json else sys.stdout
-    print(f"{options.policy}: setting {number} ({setting.summary}) is written. The difference:", file=out)
-    for line in describe_diff(policy, load_policy(options.policy)):
-        print(f"  {line}", file=out)

@@ -11,9 +11,8 @@ import click
 from release_pipeline.apps.cli import commands as cli
 from release_pipeline.apps.cli.commands import Progress, print_lines, table_drawer
 from release_pipeline.apps.cli.options import print_document
-from release_pipeline.errors import WrongUsage
 from release_pipeline.ledger.office import load_head
-from release_pipeline.pipeline.claims import audit_all_methods, audit_policies, describe_audit, keep_audit, view_audit
+from release_pipeline.pipeline.claims import audit_policies, describe_audit, keep_audit, view_audit
 from release_pipeline.policy import load_policy
 from release_pipeline.publish.verification import examine
 from release_pipeline.store.site import find_site
@@ -45,26 +44,20 @@ def verify(
 
 
 @cli.command("audit-claims policies/people.yaml --quick", name="audit-claims")
-@click.argument("policy", type=cli.PATH, required=False, metavar="[POLICY.yaml]", help="The policy file.")
-@cli.flag("--all-methods", "Attack every method and scope, with made-up policies.")
+@click.argument("policy", type=cli.PATH, metavar="POLICY.yaml", help="The policy file.")
 @cli.flag("--quick", "Draw less, for an answer in under a minute.")
 @cli.as_json("the findings")
 @cli.policy_home
-def audit_claims(policy: Path | None, all_methods: bool, quick: bool, json: bool, home: Path | None) -> int:
+def audit_claims(policy: Path, quick: bool, json: bool, home: Path | None) -> int:
     """It builds hostile neighbouring tables from the declared domains, releases them thousands of
     times through the real stages, and tells them apart by the best event it finds. Next to the
     claimed epsilon it prints a lower bound on the true one, with 99.9% confidence. It reads no
     data. The exit code is 1 if a claim is broken. A site keeps the findings for its dossiers."""
-    if (policy is None) != all_methods:
-        raise WrongUsage("audit-claims is of one policy, or of every method.", remedy="Name POLICY, or --all-methods.")
-    loaded = None if policy is None else load_policy(policy)
+    loaded = load_policy(policy)
     with Progress() as progress:
-        if loaded is None:
-            audited = audit_all_methods(quick=quick, progress=progress)
-        else:
-            audited = audit_policies({loaded.policy: loaded}, quick=quick, progress=progress)
-    folder = home or (None if policy is None else policy.resolve().parent.parent)
-    if loaded is not None and folder is not None and (folder / "populations.yaml").is_file():
+        audited = audit_policies({loaded.policy: loaded}, quick=quick, progress=progress)
+    folder = home or policy.resolve().parent.parent
+    if (folder / "populations.yaml").is_file():
         file = keep_audit(find_site(folder), loaded, audited)
         print(f"{cli.PROGRAM}: kept for the dossiers of this policy: {file}", file=sys.stderr)
     if json:

@@ -1,6 +1,6 @@
 """The methods that work column by column. An entry here is all that policy, card, report and analyst need to know of one; its
 mathematics is in `scales` and `sensitivity`, its section in docs/mechanisms.md, its example for `audit-claims` in
-`claims.suite`."""
+`experiments/claims.py`."""
 
 from __future__ import annotations
 

@@ -41,18 +41,13 @@ class Cuts(NamedTuple):
     level: IntArray
 
 
-def mondrian(
-    matrix: npt.ArrayLike,
-    k: int,
-    *,
-    hierarchies: Mapping[int, Hierarchy] | None = None,
-) -> IntArray:
+def mondrian(matrix: npt.ArrayLike, k: int) -> IntArray:
     """The class of each row, as `cut_classes` finds it: every class has at least k rows, and none has an allowable cut left.
 
     >>> mondrian([[1, 5], [2, 5], [8, 5], [9, 6]], 2).tolist()
     [0, 0, 1, 1]
     """
-    return cut_classes(matrix, k, hierarchies=hierarchies).label
+    return cut_classes(matrix, k).label
 
 
 def cut_classes(

@@ -135,14 +135,14 @@ class Sent:
     reason: str = ""
 
 
-def send_alerts(site: Site, *, longest: float = LONGEST_SECONDS) -> list[Sent]:
+def send_alerts(site: Site) -> list[Sent]:
     """Look at the site, and send what waits. Returns what each receiver got; raises only for what is wrong at the site."""
     trouble: ReleasePipelineError | None = None
     try:
         look(site)
     except ReleasePipelineError as error:  # as of a registry that cannot be read: alerts that wait already are sent
         trouble = error
-    end = time.monotonic() + longest
+    end = time.monotonic() + LONGEST_SECONDS
     rules = list({rule.name: rule for rule in read_alerts(site)}.values())
     rules.sort(key=lambda rule: outbox_of(site, rule).failing is not None)  # those that failed keep nobody waiting
     done = [_send(rule.channel.title, outbox_of(site, rule), _alerts_to(site, rule), end) for rule in rules]

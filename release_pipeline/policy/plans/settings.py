@@ -8,14 +8,12 @@ kept, and options that a family of methods does not know are left out. What cann
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import product
 from typing import Any, cast
 
-from release_pipeline.errors import PolicyInvalid, WrongUsage
 from release_pipeline.mechanisms.catalogue import find_method
 from release_pipeline.mechanisms.catalogue.spec import DP, IDP, K_ANONYMITY, K_EPSILON, ZCDP
 from release_pipeline.policy.file.model import Policy
@@ -23,10 +21,9 @@ from release_pipeline.policy.file.options import options_of
 from release_pipeline.policy.hierarchies import Read
 from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.policy.kinds.base import RECOGNISED
-from release_pipeline.policy.loading.load import parse_changed, parse_policy
+from release_pipeline.policy.loading.load import parse_changed
 from release_pipeline.policy.values.formats import decimal_text
 from release_pipeline.policy.values.scalars import option_of
-from release_pipeline.policy.values.text import read_yaml
 
 Values = Mapping[str, Any]
 _ORDER = ("method", "definition", "epsilon", "delta", "k", "scope", "partitions", "weights", "swap")
@@ -246,57 +243,6 @@ def _flow(value: Any) -> str:
     if isinstance(value, Decimal | int) and not isinstance(value, bool):
         return decimal_text(Decimal(value))
     return str(value)
-
-
-def write_setting(text: str, changed: Changed, *, name: str, read: Read) -> str:
-    """The text of the file with the setting in it, comments and the rest as they are. Raises `WrongUsage` where that cannot be
-    done line by line, with what to change by hand."""
-    values = read_yaml(text).value
-    result = _replace_entry(text, "protect", changed.setting.block + "\n")
-    changed_values = change_values(values, changed.setting, [])
-    for column, after in changed_values["columns"].items():
-        if after != values["columns"][column]:
-            result = _change_column_of(result, column, values["columns"][column], after)
-    if "suppress" in values and find_method(changed.setting.method).family == "whole-table":
-        result = _replace_entry(result, "suppress", "")
-    elif (suppress := changed_values.get("suppress")) != values.get("suppress"):
-        line = f"suppress: {_flow(suppress)}\n"
-        result = _replace_entry(result, "suppress", line) if "suppress" in values else result + line
-    try:
-        is_as_meant = parse_policy(result, name=name, read=read).canonical_hash() == changed.policy.canonical_hash()
-    except PolicyInvalid:
-        is_as_meant = False
-    if not is_as_meant:
-        changes = "; ".join((changed.setting.block, *changed.changes))
-        raise WrongUsage("the file cannot be changed line by line.", where=name, remedy=f"Change it by hand: {changes}.")
-    return result
-
-
-def _replace_entry(text: str, key: str, line: str) -> str:
-    """The text with another line in the place of a part of the file."""
-    lines, document = text.splitlines(keepends=True), read_yaml(text)
-    first = document.place_of((key,)).line - 1
-    later = [place.line - 1 for path, place in document.places.items() if len(path) == 1 and place.line - 1 > first]
-    end = min(later, default=len(lines))
-    while end > first + 1 and (not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#")):
-        end -= 1  # what stands above the next part belongs to that
-    return "".join([*lines[:first], line, *lines[end:]])
-
-
-def _change_column_of(text: str, column: str, before: Values, after: Values) -> str:
-    """The text with what one column is, where its options stand on lines of their own, or all in one."""
-    lines, document = text.splitlines(keepends=True), read_yaml(text)
-    first = document.place_of(("columns", column)).line - 1
-    later = [place.line - 1 for path, place in document.places.items() if len(path) <= 2 and place.line - 1 > first]
-    for number in range(first, min(later, default=len(lines))):
-        line = lines[number]
-        for key in before.keys() - after.keys():
-            line = re.sub(rf"(,\s*{key}:\s*(\[[^\]]*\]|\{{[^}}]*\}}|[^,}}\n]+))|(^\s+{key}:.*\n)", "", line)
-        for key in after.keys() & before.keys():
-            if before[key] != after[key]:
-                line = re.sub(rf"\b{key}:\s*{re.escape(str(before[key]))}\b", f"{key}: {after[key]}", line)
-        lines[number] = line
-    return "".join(lines)
 
 
 # Which of two claims is at least as strong, and which settings no other beats: one rule, for lists

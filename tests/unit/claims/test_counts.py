@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from release_pipeline.claims.suite import list_suite
+from experiments.claims import list_suite
 from release_pipeline.claims.tables import make_pairs
 from release_pipeline.claims.trials import Counted, count_both
 from release_pipeline.claims.views import show_counts

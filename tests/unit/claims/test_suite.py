@@ -1,12 +1,12 @@
-"""The policies that `audit-claims --all-methods` goes through: every claim that is proved anywhere is attacked there."""
+"""The policies that `python -m experiments.claims` goes through: every claim that is proved anywhere is attacked there."""
 
 from __future__ import annotations
 
 from itertools import takewhile
 from pathlib import Path
 
+from experiments.claims import list_suite
 from release_pipeline.claims.promises import list_promises
-from release_pipeline.claims.suite import list_suite
 from release_pipeline.mechanisms.catalogue import METHODS
 
 SUITE = list_suite()

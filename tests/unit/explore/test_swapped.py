@@ -16,7 +16,7 @@ from release_pipeline.masking.simulation import Records, simulate
 from release_pipeline.policy import parse_policy
 from release_pipeline.policy.documents import to_json
 from release_pipeline.policy.loading.load import refuse_files
-from release_pipeline.policy.plans.settings import Setting, apply, write_setting
+from release_pipeline.policy.plans.settings import Setting, apply
 from tests.unit.report.explorations import make_document
 
 TEXT = """\
@@ -57,7 +57,11 @@ def test_a_setting_that_swaps_brings_what_swapping_needs() -> None:
     assert changed.changes == ("ill: do: swap in place of do: keep", "suppress: quasi_groups_below: 10 in place of 5")
     assert changed.policy.swapped_columns == ["income", "rent", "ill"]
     assert SWAP.summary == "dp-cdf, epsilon 2, swap k 10"
-    written = write_setting(TEXT, changed, name="people.yaml", read=refuse_files)
+    written = (
+        TEXT.replace(TEXT[TEXT.index("protect:") : TEXT.index("\n", TEXT.index("protect:"))], SWAP.block)
+        .replace("do: keep, values: [a, b, c]", "do: swap, values: [a, b, c]")
+        .replace("quasi_groups_below: 5", "quasi_groups_below: 10")
+    )
     assert parse_policy(written, name="people.yaml").canonical_hash() == changed.policy.canonical_hash()
     back = apply(written, Setting({"method": "dp-cdf", "epsilon": Decimal(2)}), name="people.yaml", read=refuse_files)
     assert back.changes == ("ill: do: keep in place of do: swap",)
@@ -71,8 +75,6 @@ def test_a_setting_that_swaps_brings_what_swapping_needs() -> None:
     without = TEXT.replace("suppress: {quasi_groups_below: 5, at_most: 5%}\n", "")
     added = apply(without, SWAP, name="people.yaml", read=refuse_files)
     assert "suppress: quasi_groups_below: 10, at_most: 5%" in added.changes
-    again = write_setting(without, added, name="people.yaml", read=refuse_files)
-    assert parse_policy(again, name="people.yaml").canonical_hash() == added.policy.canonical_hash()
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from release_pipeline.claims.suite import list_suite
+from experiments.claims import list_suite
 from release_pipeline.claims.trials import read_records, say_nothing
 from release_pipeline.claims.views import make_whole_pairs
 from release_pipeline.masking import find_strategy

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from release_pipeline.claims.suite import list_suite
+from experiments.claims import list_suite
 from release_pipeline.errors import InvalidArgument, PolicyInvalid
 from release_pipeline.policy import Policy, load_policy, parse_policy
 from release_pipeline.policy.loading.load import read_canonical

@@ -5,12 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 from pathlib import Path
 
-import pytest
-
-from release_pipeline.errors import PolicyInvalid, WrongUsage
-from release_pipeline.policy import load_policy, parse_policy
-from release_pipeline.policy.loading.load import read_text, reader_beside, refuse_files
-from release_pipeline.policy.plans.settings import Axes, Setting, apply, list_settings, write_setting
+from release_pipeline.policy import parse_policy
+from release_pipeline.policy.loading.load import refuse_files
+from release_pipeline.policy.plans.settings import Axes, Setting, apply, list_settings
 from release_pipeline.policy.values.text import read_yaml
 
 POLICIES = Path(__file__).resolve().parents[3] / "policies"
@@ -67,31 +64,10 @@ def test_the_own_setting_comes_first_and_each_comes_once() -> None:
 
 
 def test_a_setting_is_what_a_file_with_it_would_be() -> None:
-    """The policy that is tried is that of the text that would be written, comments and all else as they were."""
+    """The policy that is tried is that of the text with its line in the place of `protect`, where nothing else changes."""
     for setting in settings_of()[::5]:
         changed = apply(TEXT, setting, name="people.yaml", read=refuse_files)
-        text = write_setting(TEXT, changed, name="people.yaml", read=refuse_files)
-        assert parse_policy(text, name="people.yaml").canonical_hash() == changed.policy.canonical_hash(), setting.summary
-        assert text.startswith(TEXT.split("protect:")[0]), setting.summary
-        assert "# what every column is" in text, setting.summary
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("file", [POLICIES / "rand-hie.yaml", POLICIES / "adult-k-epsilon.yaml"], ids=lambda file: file.stem)
-def test_every_setting_of_a_shipped_policy_can_be_written_or_is_refused_in_words(file: Path) -> None:
-    """Whatever a method needs: where a file cannot be changed line by line, what to change is told."""
-    text, read, policy = read_text(file), reader_beside(file), load_policy(file)
-    told, written = list[str](), 0
-    for setting in list_settings(read_yaml(text).value, policy, Axes()):
-        try:
-            changed = apply(text, setting, name=str(file), read=read)
-            result = write_setting(text, changed, name=str(file), read=read)
-        except PolicyInvalid as error:
-            told += error.problems
-        except WrongUsage as error:
-            told.append(error.remedy)
-        else:
-            assert parse_policy(result, name=str(file), read=read).canonical_hash() == changed.policy.canonical_hash()
-            written += 1
-    assert written
-    assert all(told)
+        assert changed.policy.protect.method == setting.method, setting.summary
+        text = TEXT.replace(TEXT[TEXT.index("protect:") : TEXT.index("\n# what every column is")], setting.block + "\n")
+        if not changed.changes:
+            assert parse_policy(text, name="people.yaml").canonical_hash() == changed.policy.canonical_hash(), setting.summary

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from release_pipeline.claims.suite import list_suite
+from experiments.claims import list_suite
 from release_pipeline.policy import Policy
 from release_pipeline.publish import wording
 

@@ -8,7 +8,6 @@ from typing import Any
 from release_pipeline.explore.document import (
     ColumnFigures,
     ExploreDocument,
-    MetView,
     RangeView,
     RefusedView,
     RungView,
@@ -100,17 +99,8 @@ def make_document(columns: tuple[str, ...] = ("income", "mhi"), **changes: Any) 
     return dataclasses.replace(document, **changes)
 
 
-def make_met() -> ExploreDocument:
-    """One with targets, of which a method surely meets none."""
-    full = make_document()
-    settings = tuple(dataclasses.replace(one, meets=18) for one in full.settings)
-    met = (MetView("dp-cdf", 4, 18, 20), MetView("idp-cbls", None, 3, 20))
-    return dataclasses.replace(full, settings=settings, targets=("error:income=5%",), met=met)
-
-
 DOCUMENTS = {
     "usual": make_document,
-    "targets": make_met,
     "many columns": lambda: make_document(tuple(f"measure_{number}" for number in range(12))),
     "refused": lambda: make_document(settings=()),
     "shape": lambda: make_document(on="shape", on_words="a table made up of the shape in rand-hie.yaml"),

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -14,16 +13,13 @@ from release_pipeline.apps.desk.backend.people import KEPT_MONTHS, Role
 from release_pipeline.apps.desk.backend.reviewing import READERS, RELEASE
 from release_pipeline.apps.desk.backend.signing import pack
 from release_pipeline.apps.door import Refused
-from release_pipeline.errors import Blocked
 from release_pipeline.formats.budgets import Chart, PopulationView, StepView, draw_burndown, format_amount, list_sums
 from release_pipeline.ledger.account import Ledger, read_ledgers, view_population
-from release_pipeline.ledger.states import list_statuses
 from release_pipeline.mechanisms.basis.figures import count_things
 from release_pipeline.pipeline.opening import find_release
 from release_pipeline.policy.values.formats import say_unit
 from release_pipeline.publish.dossier import write_dossier
 from release_pipeline.publish.history import tell_history
-from release_pipeline.publish.verification import measure_release, verify_release
 from release_pipeline.review.requests import Change, Request, list_requests, read_caps_request, read_policy_request
 from release_pipeline.sentences import REVIEWERS
 from release_pipeline.trust.members import read_trust
@@ -125,7 +121,6 @@ def _describe_chart(chart: Chart, view: PopulationView, unit: str) -> dict[str, 
     }
 
 
-MOST_BYTES = 200_000_000  # of package and candidate, to be verified while somebody waits
 _PUBLIC = ("published", "superseded", "retracted")
 _working = threading.Lock()  # a site's packages are read from one disk: one at a time
 
@@ -152,38 +147,13 @@ def _show_chain(asked: Asked) -> Document:
     )
 
 
-def _verify(asked: Asked) -> Document:
-    site, release = asked.site, find_release(asked.site, asked.find("release", RELEASE))
-    status = list_statuses(site)[release]
-    if status.candidate_hash is None:
-        raise Blocked(f"it is {status.state}: it has neither a candidate nor a package.", where=str(release))
-    if (size := measure_release(site, release)) > MOST_BYTES:
-        raise Blocked(
-            f"its package and candidate have {size // 1_000_000:,} MB, and the desk reads up to {MOST_BYTES // 1_000_000}.",
-            where=str(release),
-            remedy=f"On the site's machine: release-pipeline verify releases/{release}",
-        )
-    with _working_alone():
-        checked = verify_release(site, release)
-    findings = [{"level": finding.level, "words": finding.words} for finding in checked]
-    failed = sum(finding.level == "FAIL" for finding in checked)
-    return shorten_paths(site, {"release": str(release), "findings": findings, "failed": failed, "size": size})
-
-
 def _make_dossier(asked: Asked) -> File:
     site, release = asked.site, find_release(asked.site, asked.find("release", RELEASE))
-    with _working_alone():
+    if not _working.acquire(blocking=False):
+        raise Refused(503, "another dossier is packed just now. Try again in a moment.")
+    try:
         name = f"dossier-{str(release).replace('/', '-')}.zip"
         return pack(site, name, lambda file: write_dossier(site, release, file, refuse_open=True))
-
-
-@contextmanager
-def _working_alone() -> Generator[None]:
-    """In the block nothing else is verified or packed here; refused while something is."""
-    if not _working.acquire(blocking=False):
-        raise Refused(503, "something else is verified or packed just now. Try again in a moment.")
-    try:
-        yield
     finally:
         _working.release()
 
@@ -214,7 +184,6 @@ CALLS = (
     Call("populations-approval", READERS, _show_populations),
     Call("caps", READERS, _show_caps),
     Call("chain", READERS, _show_chain),
-    Call("verify-release", OVERSEERS, _verify, changes=True),
     Call("dossier", OVERSEERS, _make_dossier, changes=True, shows="the dossier"),
     Call("audit", OVERSEERS, _list_audited),
 )

@@ -172,7 +172,6 @@ WAYS = (
     show("/approvals/policies/{policy}", "approval.html", "policy-approval"),
     show("/caps", "caps.html", "caps"),
     show("/audit", "audit.html", "audit"),
-    show("/chain/{release:path}/verify", "verified.html", "verify-release", sends=True),
     give("/chain/{release:path}/dossier", "dossier", sends=True),
     show("/chain/{release:path}", "chain.html", "chain"),
 )

@@ -1,12 +1,15 @@
-"""Policies of every method, scope and option that a claim depends on: what `audit-claims --all-methods` goes through."""
+"""Policies of every method, scope and option that a claim depends on, and the audit of all their claims, as docs/measured.md has
+it: `python -m experiments.claims`."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from release_pipeline.mechanisms.catalogue import find_method, list_methods
 from release_pipeline.mechanisms.catalogue.spec import SAME
+from release_pipeline.pipeline.claims import audit_policies, describe_audit
 from release_pipeline.policy import Policy
 from release_pipeline.policy.loading.load import parse_policy
 
@@ -188,3 +191,14 @@ def _make(name: str, case: _Case) -> Policy:
     lines += [f"suppress: {case.suppress}"] if case.suppress else []
     lines += [f"tables: {{{case.tables}}}"] if case.tables else []
     return parse_policy("\n".join(lines) + "\n", name=name)
+
+
+def main() -> int:
+    """Attack every claim, and print the table; the exit code is 1 if a claim is broken."""
+    audited = audit_policies(list_suite(), quick="--quick" in sys.argv[1:], progress=lambda step: print(step, file=sys.stderr))
+    print("\n".join(describe_audit(audited)))
+    return int(bool(audited.broken))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
