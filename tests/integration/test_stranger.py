@@ -37,7 +37,7 @@ ANSWERS: dict[str, tuple[Any, ...]] = {  # at each place in turn, what is said t
     "Which values can a column have?": ("['0', '20000']", "1"),
     "How many records are there, and how many were dropped?": ("5638", "5638"),
     "Why is a cell empty?": ("none: a record without a value would have stopped the release", "0"),
-    "How large is the noise?": ("The noise is on counts of records", "None"),
+    "How large is the noise?": ("Noise was added to counts of records", "None"),
     "What does the guarantee cover, precisely?": (
         "For any two tables D and D' of n records that differ in one of them",
         "everything that a reader of the table sees",

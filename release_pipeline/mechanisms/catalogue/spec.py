@@ -220,7 +220,7 @@ SCALES_FIXED = (
     "table, nothing would bound what can be revealed (40 people, idp-cbls, k 5, claimed epsilon 0.01: an attack then proves at "
     "least 4.8)."
 )
-PSEUDORANDOM = "The noise comes from a cipher: this holds against anyone who cannot distinguish its stream from random numbers."
+PSEUDORANDOM = "The noise comes from a cipher: this holds against anyone who cannot tell its stream from true randomness."
 
 
 def state_noise(formula: str, outcome: str, more: str = "") -> str:
