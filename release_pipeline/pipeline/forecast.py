@@ -27,7 +27,7 @@ HELD: dict[Family, tuple[int, int]] = {  # bytes of a record in arrays: whatever
     "vectors": (60, 30),
     "mdav": (130, 48),
     "classes": (160, 64),
-    "whole-table": (20, 1),
+    "whole-table": (0, 0),  # it holds what columns have of entries
 }
 # where few records make a cluster, and that is more: bytes of a record, and of a record and of a cluster for each of the columns
 # that are held at once
@@ -43,7 +43,10 @@ UNITED = 64  # and where those of random parts are put together, of which all ar
 RECORDS = 104  # where every record is a cluster of its own: there are arrays of clusters, too
 PARTS = 32  # and for each column where random parts of the records are masked by themselves
 WEIGHED, GROUPED = 40, 24  # and where records have weights; where the audit is by groups
-COPIED = 16  # and where records that are counted are copied to the vault
+COPIED, COPIED_COLUMN = 36, 1  # of a record, and for each column, where records that are counted are copied to the vault
+# of each entry that a column of numbers has, of each such column, and of that with most; of a grid with very many points the
+# entries grow as the root of the records
+ENTRY, MOST_ENTRY, OF_ROOT = 32, 110, 300
 COMBINATION = 210  # bytes of each different row of the quasi-identifiers
 LABELLED, LABEL = 130, 110  # and of each different value of one that is made coarser; and for each of its levels
 # of a record of the pool that rows are made of; and for each column and each pair of them
@@ -77,10 +80,10 @@ def forecast_memory(policy: Policy, records: int, *, allowed: int, is_copied: bo
         arrays += _count_named(policy, records, SUMS)
     arrays = max(arrays + records * more, _count_named(policy, records, NAMED))
     if policy.method.family == "whole-table" and (_may_be_copied(policy) if is_copied is None else is_copied):
-        arrays += records * COPIED
+        arrays += records * (COPIED + COPIED_COLUMN * len(policy.released_columns))
     swapped = len(policy.swapped_columns)
     blocks = records * (SWAP + SWAP_COLUMN * swapped) if swapped else 0
-    arrays += _count_listed(policy, records) + _count_pool(policy, records) + blocks
+    arrays += _count_listed(policy, records) + _count_entries(policy, records) + _count_pool(policy, records) + blocks
     return MemoryView(PROGRAM + arrays + min(int(allowed * DATABASE), records * STORED), allowed)
 
 
@@ -105,6 +108,15 @@ def _count_clustered(policy: Policy, records: int) -> int:
 def _are_records(policy: Policy) -> bool:
     """Whether every record is masked by itself: arrays of clusters are those of records then."""
     return policy.method.family == "columns" and policy.protect.k is None
+
+
+def _count_entries(policy: Policy, records: int) -> int:
+    """The bytes of tallies, where a method needs nothing else of the records."""
+    if policy.method.family != "whole-table":
+        return 0
+    some = min(records, OF_ROOT * math.isqrt(records))
+    entries = [min(column.coded_grid.encoder.size, some) for column in policy.noise_columns.values()]
+    return ENTRY * sum(entries) + MOST_ENTRY * max(entries, default=0)
 
 
 def _count_pool(policy: Policy, records: int) -> int:
