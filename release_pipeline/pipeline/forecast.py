@@ -7,8 +7,9 @@ masks column by column holds arrays of one column at a time, and of all columns 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 from release_pipeline.errors import OutOfSpace
@@ -53,6 +54,7 @@ LABELLED, LABEL = 130, 110  # and of each different value of one that is made co
 POOL, POOL_COLUMN, POOL_PAIR = 280, 35, 1
 IN_PROGRAM = 128 << 20  # and so many of all of these are the program's
 SWAP, SWAP_COLUMN = 130, 120  # bytes of a record, and for each swapped column, while blocks are made
+NONE_COUNTED: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +70,11 @@ class MemoryView:
         return self.needed <= self.allowed
 
 
-def forecast_memory(policy: Policy, records: int, *, allowed: int, is_copied: bool | None = None) -> MemoryView:
+def forecast_memory(
+    policy: Policy, records: int, *, allowed: int, is_copied: bool | None = None, cells: Mapping[str, int] = NONE_COUNTED
+) -> MemoryView:
     """What a release of so many records will need where a run may take so much. `is_copied`: whether the vault has them, or what
-    the policy says of it."""
+    the policy says of it; `cells`: how many different ones columns have, where that was counted."""
     fixed, each = HELD[policy.method.family]
     more = (WEIGHED if policy.weight is not None else 0) + (GROUPED if policy.audit.groups else 0)
     arrays = max(records * (fixed + each * len(policy.released_columns)), _count_clustered(policy, records))
@@ -83,7 +87,7 @@ def forecast_memory(policy: Policy, records: int, *, allowed: int, is_copied: bo
         arrays += records * (COPIED + COPIED_COLUMN * len(policy.released_columns))
     swapped = len(policy.swapped_columns)
     blocks = records * (SWAP + SWAP_COLUMN * swapped) if swapped else 0
-    arrays += _count_listed(policy, records) + _count_entries(policy, records) + _count_pool(policy, records) + blocks
+    arrays += _count_listed(policy, records) + _count_entries(policy, records, cells) + _count_pool(policy, records) + blocks
     return MemoryView(PROGRAM + arrays + min(int(allowed * DATABASE), records * STORED), allowed)
 
 
@@ -110,12 +114,12 @@ def _are_records(policy: Policy) -> bool:
     return policy.method.family == "columns" and policy.protect.k is None
 
 
-def _count_entries(policy: Policy, records: int) -> int:
+def _count_entries(policy: Policy, records: int, cells: Mapping[str, int]) -> int:
     """The bytes of tallies, where a method needs nothing else of the records."""
     if policy.method.family != "whole-table":
         return 0
-    some = min(records, OF_ROOT * math.isqrt(records))
-    entries = [min(column.coded_grid.encoder.size, some) for column in policy.noise_columns.values()]
+    some, columns = min(records, OF_ROOT * math.isqrt(records)), policy.noise_columns.items()
+    entries = [min(column.coded_grid.encoder.size, max(some, cells.get(name, 0))) for name, column in columns]
     return ENTRY * sum(entries) + MOST_ENTRY * max(entries, default=0)
 
 
@@ -167,13 +171,14 @@ def _count_rows(columns: Iterable[ColumnKind], records: int, *, clamps: bool = F
     return most
 
 
-def check_memory(site: Site, policy: Policy, records: int, *, is_copied: bool, where: str) -> None:
+def check_memory(site: Site, policy: Policy, records: int, *, is_copied: bool, cells: Mapping[str, int], where: str) -> None:
     """Refuse a release that needs more memory than a run may take; nothing is charged for it yet."""
-    memory = forecast_memory(policy, records, allowed=site.memory, is_copied=is_copied)
+    needed = partial(forecast_memory, policy, records, is_copied=is_copied, cells=cells)
+    memory = needed(allowed=site.memory)
     if memory.is_enough:
         return
     whose = "this machine has" if site.said_memory is None else "site.yaml allows it"
-    gigabytes = math.ceil(find_enough(policy, records) / (1 << 30))
+    gigabytes = math.ceil(find_enough(needed) / (1 << 30))
     raise OutOfSpace(
         f"a release of {records:,} records needs about {format_size(memory.needed)} of memory, and {whose} "
         f"{format_size(memory.allowed)}. Nothing is charged.",
@@ -183,12 +188,12 @@ def check_memory(site: Site, policy: Policy, records: int, *, is_copied: bool, w
     )
 
 
-def find_enough(policy: Policy, records: int) -> int:
-    """The least that a run must be allowed to take, about."""
+def find_enough(forecast: Callable[..., MemoryView]) -> int:
+    """The least that a run must be allowed to take, about, by what is forecast where it is `allowed` so much."""
     low, high = 0, 1 << 60
     while low < high:
         middle = (low + high) // 2
-        is_enough = forecast_memory(policy, records, allowed=middle).is_enough
+        is_enough = forecast(allowed=middle).is_enough
         low, high = (low, middle) if is_enough else (middle + 1, high)
     return low
 

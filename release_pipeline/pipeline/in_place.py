@@ -201,6 +201,12 @@ def write_records(
     workspace.write("records", ColumnTable((RECORD, *columns), facts.records, type_column))
 
 
+def count_cells(policy: Policy, workspace: ReleaseWorkspace, validated: Validated) -> dict[str, int]:
+    """How many different cells columns were delivered with, of records that stay where they are."""
+    tables = {name: _name_table(policy, name) for name in policy.columns}
+    return {name: workspace.count_rows(table) for name, table in tables.items() if table in validated.tables}
+
+
 def _name_table(policy: Policy, name: str) -> str:
     return f"{CELLS_OF}{list(policy.columns).index(name) + 1}"
 

@@ -58,7 +58,9 @@ def test_tables_of_delivered_cells_are_those_of_records(seed: int) -> None:
         cells = pa.Table.from_batches(count_cells_of(place, name))
         delivered = cells.column(name).combine_chunks()
         found = np.array([entry(name, cell) for cell in delivered.to_pylist()])
-        return DeliveredCells(delivered, found, cells.column(TIMES).to_numpy())
+        times, cut = cells.column(TIMES).to_numpy(), int(random.integers(len(found) + 1))
+        parts = [(delivered[part], found[part], times[part]) for part in (slice(cut), slice(cut, None))]
+        return DeliveredCells.of_parts(parts)
 
     encoders: dict[str, Encoder] = {name: NumberEncoder(0.0, SIZE - 1.0, 1.0, 1.0, SIZE - 1) for name in table.column_names}
     counted = CountedInPlace(place, encoders, find_cells)
