@@ -52,7 +52,7 @@ COMBINATION = 210  # bytes of each different row of the quasi-identifiers
 LABELLED, LABEL = 130, 110  # and of each different value of one that is made coarser; and for each of its levels
 # of a record of the pool that rows are made of; and for each column and each pair of them
 POOL, POOL_COLUMN, POOL_PAIR = 280, 35, 1
-IN_PROGRAM = 128 << 20  # and so many of all of these are the program's
+IN_PROGRAM = 96 << 20  # and so many of all of these are the program's
 SWAP, SWAP_COLUMN = 130, 120  # bytes of a record, and for each swapped column, while blocks are made
 NONE_COUNTED: Mapping[str, int] = {}
 
