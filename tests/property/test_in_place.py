@@ -76,6 +76,15 @@ def test_tables_of_delivered_cells_are_those_of_records(seed: int) -> None:
     assert counted.records == rows
 
 
+def test_numbers_that_are_read_as_one_entry_are_held_once_but_for_missing_ones() -> None:
+    cells, entries = pa.array([0.1, 0.2, 0.3, float("nan"), None]), np.array([0, 0, 1, 1, 1])
+    held = DeliveredCells.of_parts([(cells, entries, np.arange(5))])
+    assert held.cells.to_pylist()[:2] == [0.1, 0.3]
+    assert len(held.cells) == 3
+    assert held.entries.tolist() == [0, 1, 1]
+    assert held.records.tolist() == [1, 2, 7]
+
+
 def _count(groups: Sequence[Any], columns: Sequence[int]) -> Any:
     counts = np.zeros([4] * len(columns), dtype=np.int64)
     for record in zip(*(groups[column] for column in columns), strict=True):
