@@ -63,14 +63,20 @@ class WholeTableStrategy:
 
     def _expect_column(self, name: str, entries: Tally, design: Design, index: int, secret: bytes) -> dict[str, Any]:
         column = self.policy.noise_columns[name]
-        random = make_random(secret, name, "simulated rows")
-        streams = [_streams(secret, [name, "simulated counts", number]) for number in range(count_rounds(len(entries)))]
-        simulated = [expect_column(entries, design, index, stream, random) for stream in streams]
-        width = column.exact_grid.width
-        errors = [compare_ranks(_pick_values(entries, width), _pick_values(one, width)) for one in simulated]
-        found: dict[str, Any] = summarise_found(errors).to_json()
+        width, random = column.exact_grid.width, make_random(secret, name, "simulated rows")
+        values, errors = _pick_values(entries, width), list[float]()
+
+        def release() -> Iterator[Tally]:
+            """The simulated releases, of which one or two are held at a time; the error of each is noted."""
+            for number in range(count_rounds(len(entries))):
+                stream = _streams(secret, [name, "simulated counts", number])
+                simulated = expect_column(entries, design, index, stream, random)
+                errors.append(compare_ranks(values, _pick_values(simulated, width)))
+                yield simulated
+
         points = np.array([*column.exact_atoms, *range(width + 1, width + 1 + len(column.reasons))], dtype=np.int64)
-        found |= summarise_shapes(entries, simulated, points).to_json()
+        shape = summarise_shapes(entries, release(), points).to_json()
+        found: dict[str, Any] = summarise_found(errors).to_json() | shape
         return found | ({"group_mean": None} if name in self.policy.gates.group_mean else {})
 
     def judge(self, expected: Figures) -> list[Gate]:

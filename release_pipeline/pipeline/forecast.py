@@ -7,8 +7,9 @@ masks column by column holds arrays of one column at a time, and of all columns 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 from release_pipeline.errors import OutOfSpace
@@ -27,7 +28,7 @@ HELD: dict[Family, tuple[int, int]] = {  # bytes of a record in arrays: whatever
     "vectors": (60, 30),
     "mdav": (130, 48),
     "classes": (160, 64),
-    "whole-table": (20, 1),
+    "whole-table": (0, 0),  # it holds what columns have of entries
 }
 # where few records make a cluster, and that is more: bytes of a record, and of a record and of a cluster for each of the columns
 # that are held at once
@@ -43,13 +44,17 @@ UNITED = 64  # and where those of random parts are put together, of which all ar
 RECORDS = 104  # where every record is a cluster of its own: there are arrays of clusters, too
 PARTS = 32  # and for each column where random parts of the records are masked by themselves
 WEIGHED, GROUPED = 40, 24  # and where records have weights; where the audit is by groups
-COPIED = 16  # and where records that are counted are copied to the vault
+COPIED, COPIED_COLUMN = 36, 1  # of a record, and for each column, where records that are counted are copied to the vault
+# of each entry that a column of numbers has, of each such column, and of that with most; of a grid with very many points the
+# entries grow as the root of the records
+ENTRY, MOST_ENTRY, OF_ROOT = 32, 110, 300
 COMBINATION = 210  # bytes of each different row of the quasi-identifiers
 LABELLED, LABEL = 130, 110  # and of each different value of one that is made coarser; and for each of its levels
 # of a record of the pool that rows are made of; and for each column and each pair of them
 POOL, POOL_COLUMN, POOL_PAIR = 280, 35, 1
-IN_PROGRAM = 128 << 20  # and so many of all of these are the program's
+IN_PROGRAM = 96 << 20  # and so many of all of these are the program's
 SWAP, SWAP_COLUMN = 130, 120  # bytes of a record, and for each swapped column, while blocks are made
+NONE_COUNTED: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +70,11 @@ class MemoryView:
         return self.needed <= self.allowed
 
 
-def forecast_memory(policy: Policy, records: int, *, allowed: int, is_copied: bool | None = None) -> MemoryView:
+def forecast_memory(
+    policy: Policy, records: int, *, allowed: int, is_copied: bool | None = None, cells: Mapping[str, int] = NONE_COUNTED
+) -> MemoryView:
     """What a release of so many records will need where a run may take so much. `is_copied`: whether the vault has them, or what
-    the policy says of it."""
+    the policy says of it; `cells`: how many different ones columns have, where that was counted."""
     fixed, each = HELD[policy.method.family]
     more = (WEIGHED if policy.weight is not None else 0) + (GROUPED if policy.audit.groups else 0)
     arrays = max(records * (fixed + each * len(policy.released_columns)), _count_clustered(policy, records))
@@ -77,10 +84,10 @@ def forecast_memory(policy: Policy, records: int, *, allowed: int, is_copied: bo
         arrays += _count_named(policy, records, SUMS)
     arrays = max(arrays + records * more, _count_named(policy, records, NAMED))
     if policy.method.family == "whole-table" and (_may_be_copied(policy) if is_copied is None else is_copied):
-        arrays += records * COPIED
+        arrays += records * (COPIED + COPIED_COLUMN * len(policy.released_columns))
     swapped = len(policy.swapped_columns)
     blocks = records * (SWAP + SWAP_COLUMN * swapped) if swapped else 0
-    arrays += _count_listed(policy, records) + _count_pool(policy, records) + blocks
+    arrays += _count_listed(policy, records) + _count_entries(policy, records, cells) + _count_pool(policy, records) + blocks
     return MemoryView(PROGRAM + arrays + min(int(allowed * DATABASE), records * STORED), allowed)
 
 
@@ -105,6 +112,15 @@ def _count_clustered(policy: Policy, records: int) -> int:
 def _are_records(policy: Policy) -> bool:
     """Whether every record is masked by itself: arrays of clusters are those of records then."""
     return policy.method.family == "columns" and policy.protect.k is None
+
+
+def _count_entries(policy: Policy, records: int, cells: Mapping[str, int]) -> int:
+    """The bytes of tallies, where a method needs nothing else of the records."""
+    if policy.method.family != "whole-table":
+        return 0
+    some, columns = min(records, OF_ROOT * math.isqrt(records)), policy.noise_columns.items()
+    entries = [min(column.coded_grid.encoder.size, max(some, cells.get(name, 0))) for name, column in columns]
+    return ENTRY * sum(entries) + MOST_ENTRY * max(entries, default=0)
 
 
 def _count_pool(policy: Policy, records: int) -> int:
@@ -155,13 +171,14 @@ def _count_rows(columns: Iterable[ColumnKind], records: int, *, clamps: bool = F
     return most
 
 
-def check_memory(site: Site, policy: Policy, records: int, *, is_copied: bool, where: str) -> None:
+def check_memory(site: Site, policy: Policy, records: int, *, is_copied: bool, cells: Mapping[str, int], where: str) -> None:
     """Refuse a release that needs more memory than a run may take; nothing is charged for it yet."""
-    memory = forecast_memory(policy, records, allowed=site.memory, is_copied=is_copied)
+    needed = partial(forecast_memory, policy, records, is_copied=is_copied, cells=cells)
+    memory = needed(allowed=site.memory)
     if memory.is_enough:
         return
     whose = "this machine has" if site.said_memory is None else "site.yaml allows it"
-    gigabytes = math.ceil(find_enough(policy, records) / (1 << 30))
+    gigabytes = math.ceil(find_enough(needed) / (1 << 30))
     raise OutOfSpace(
         f"a release of {records:,} records needs about {format_size(memory.needed)} of memory, and {whose} "
         f"{format_size(memory.allowed)}. Nothing is charged.",
@@ -171,12 +188,12 @@ def check_memory(site: Site, policy: Policy, records: int, *, is_copied: bool, w
     )
 
 
-def find_enough(policy: Policy, records: int) -> int:
-    """The least that a run must be allowed to take, about."""
+def find_enough(forecast: Callable[..., MemoryView]) -> int:
+    """The least that a run must be allowed to take, about, by what is forecast where it is `allowed` so much."""
     low, high = 0, 1 << 60
     while low < high:
         middle = (low + high) // 2
-        is_enough = forecast_memory(policy, records, allowed=middle).is_enough
+        is_enough = forecast(allowed=middle).is_enough
         low, high = (low, middle) if is_enough else (middle + 1, high)
     return low
 

@@ -4,7 +4,7 @@ are counted in the source."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -201,6 +201,12 @@ def write_records(
     workspace.write("records", ColumnTable((RECORD, *columns), facts.records, type_column))
 
 
+def count_cells(policy: Policy, workspace: ReleaseWorkspace, validated: Validated) -> dict[str, int]:
+    """How many different cells columns were delivered with, of records that stay where they are."""
+    tables = {name: _name_table(policy, name) for name in policy.columns}
+    return {name: workspace.count_rows(table) for name, table in tables.items() if table in validated.tables}
+
+
 def _name_table(policy: Policy, name: str) -> str:
     return f"{CELLS_OF}{list(policy.columns).index(name) + 1}"
 
@@ -234,18 +240,16 @@ class Records:
         encoders = find_encoders(self.policy)
         if self.in_place is None:
             return CountedRecords(self.workspace, encoders)
-        cells: dict[str, DeliveredCells] = {}
 
-        def find_cells(name: str) -> DeliveredCells:
-            if name not in cells:
-                table, encoder = _name_table(self.policy, name), encoders[name]
-                typed = typed_column(self.policy, name, self.workspace.cells(self.source, table))
-                read = self.workspace.read(table, [name, TIMES])
-                delivered = read.column(name).combine_chunks()
-                cells[name] = DeliveredCells(delivered, encoder.find(typed), read.column(TIMES).to_numpy())
-            return cells[name]
+        def read_parts(name: str) -> Iterator[tuple[pa.Array, IntArray, IntArray]]:
+            table, encoder, first = _name_table(self.policy, name), encoders[name], 0
+            raw = self.workspace.cells(self.source, table)
+            for part in self.workspace.slices(table, [name, TIMES], rows=PART):
+                typed = typed_column(self.policy, name, raw.between(first, first + part.num_rows))
+                yield part.column(name).combine_chunks(), encoder.find(typed), part.column(TIMES).to_numpy()
+                first += part.num_rows
 
-        return CountedInPlace(self.in_place, encoders, find_cells)
+        return CountedInPlace(self.in_place, encoders, lambda name: DeliveredCells.of_parts(read_parts(name)))
 
     def read(self, table: str, columns: Sequence[str] | None, /, *, where: tuple[str, str] | None = None) -> pa.Table:
         """A table of the vault; of records that lie elsewhere a sample, as large as what is attacked."""

@@ -22,7 +22,7 @@ from release_pipeline.pipeline.checkpoints import (
 from release_pipeline.pipeline.context import StageContext, StageResult
 from release_pipeline.pipeline.forecast import check_memory
 from release_pipeline.pipeline.gates import check_differencing, judge_before_charge, refuse_failed
-from release_pipeline.pipeline.in_place import open_records
+from release_pipeline.pipeline.in_place import count_cells, open_records
 from release_pipeline.pipeline.reservation import Reservation, next_revision, reserve
 from release_pipeline.pipeline.vaults import check_vaults
 from release_pipeline.policy.plans.plan import check_rows
@@ -41,7 +41,9 @@ def microaggregate(context: StageContext) -> StageResult:
             served = _serve(context, workspace, drawn, checkpoint)
             charge_run(context.site, context.id)
             return served
-        check_memory(context.site, policy, checkpoint.records, is_copied=not checkpoint.snapshot, where=str(context.id))
+        cells = count_cells(policy, workspace, checkpoint)
+        is_copied, where = not checkpoint.snapshot, str(context.id)
+        check_memory(context.site, policy, checkpoint.records, is_copied=is_copied, cells=cells, where=where)
         check_vaults(context.site, policy.population, workspace)
         with context.counting_refusals():
             check_differencing(context, workspace, list_statuses(context.site))

@@ -85,11 +85,18 @@ class CountedRecords:
 @dataclass(frozen=True, slots=True, repr=False)
 class DeliveredCells:
     """The different cells of a column as they were delivered, numbers ascending: what entry each is read as, and how many records
-    have it."""
+    have it. Of numbers one after the other that are read as one entry the first may stand for all."""
 
     cells: pa.Array
     entries: IntArray
     records: IntArray
+
+    @classmethod
+    def of_parts(cls, parts: Iterable[tuple[pa.Array, IntArray, IntArray]]) -> DeliveredCells:
+        """Of the cells, entries and records of each part, one after the other: no more numbers are held than there are entries,
+        however many were delivered."""
+        cells, entries, records = zip(*(_shorten(*part) for part in parts), strict=True)
+        return cls(pa.concat_arrays(cells), np.concatenate(entries), np.concatenate(records))
 
     def tally(self) -> Tally:
         """The tally of the entries."""
@@ -139,6 +146,15 @@ class CountedInPlace:
         own = replace(plan, groups=tuple(groups for _, groups in cut))
         _, counts = unpack(self.engine.reduce(list(self.encoders), CountTables([cells for cells, _ in cut], own)))[0]
         return counts
+
+
+def _shorten(cells: pa.Array, entries: IntArray, records: IntArray) -> tuple[pa.Array, IntArray, IntArray]:
+    """Of numbers that are read as one entry the first, with the records of all. Missing ones stay apart from others."""
+    if not len(cells) or (not pa.types.is_floating(cells.type) and not pa.types.is_integer(cells.type)):
+        return cells, entries, records
+    missing = np.asarray(cells.is_null(nan_is_null=True))
+    firsts = np.flatnonzero(np.append(True, (entries[1:] != entries[:-1]) | (missing[1:] != missing[:-1])))
+    return cells.take(pa.array(firsts)), entries[firsts], np.add.reduceat(records, firsts)
 
 
 def tally_column(name: str, column: NoiseColumn, read: Read) -> Tally:

@@ -122,14 +122,16 @@ WAIT_SECONDS = 30.0
 _HEADERS = 3 * 4096  # bytes
 _NO_SPACE = re.compile(r"no space left|disk quota exceeded|file too large", re.IGNORECASE)
 _NO_SPILL = re.compile(r"max_temp_directory_size|duckdb_temp_[^\n]*(no space left|quota exceeded|too large)", re.IGNORECASE)
-_BLOCK_BYTES = 16 << 10  # of a new file: DuckDB takes blocks of 256 KiB, and every column of every small table at least one
+# Of a new file: every column of every small table takes a block at least, and every block of a large one some memory of its own,
+# and time where memory is short.
+_SMALL_BLOCKS, LARGE_BLOCKS = 16 << 10, 256 << 10  # bytes
 _OWN = (UnicodeDecodeError, RecursionError)  # of Python; the second of what is nested beyond measure
 Config: TypeAlias = dict[str, str | bool | int | float | list[str]]
 _CONFIG: Config = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "preserve_insertion_order": "true",
-    "default_block_size": str(_BLOCK_BYTES),  # a file that was made with others keeps them until it is written again
+    "default_block_size": str(_SMALL_BLOCKS),  # a file that was made with others keeps them until it is written again
 }
 
 
@@ -166,15 +168,20 @@ def open_delivered(path: Path, table: str, *, memory: int | None = None) -> Gene
 
 @contextmanager
 def open_database(
-    path: Path, *, read_only: bool = False, wait: float = WAIT_SECONDS, memory: int | None = None
+    path: Path,
+    *,
+    read_only: bool = False,
+    wait: float = WAIT_SECONDS,
+    memory: int | None = None,
+    blocks: int = _SMALL_BLOCKS,
 ) -> Generator[duckdb.DuckDBPyConnection]:
     """The database at `path`; waits up to `wait` seconds while another process has it. With `memory` it takes at most so many
-    bytes, as far as DuckDB counts them, and goes on on disk, next to the file.
+    bytes, as far as DuckDB counts them, and goes on on disk, next to the file. `blocks`: their bytes, where the file is new.
 
     It, its log and what it spills are for the owner alone (0600, in a folder of 0700), whatever the umask says.
     """
     with _private_umask():
-        config = dict(_CONFIG)
+        config = {**_CONFIG, "default_block_size": str(blocks)}
         if memory is not None:
             config["memory_limit"] = f"{memory // (1 << 20)}MiB"
         connection = _connect(path, read_only=read_only, wait=wait, config=config)

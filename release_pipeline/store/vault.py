@@ -17,7 +17,15 @@ from release_pipeline.mechanisms.basis.grid import IntArray
 from release_pipeline.policy.file.derivations import Derived
 from release_pipeline.rows.columns import AnyTable, ColumnTable
 from release_pipeline.rows.counted import CountPart
-from release_pipeline.store.database import open_database, read_batches, remove_spilled, source_errors, statement, transaction
+from release_pipeline.store.database import (
+    LARGE_BLOCKS,
+    open_database,
+    read_batches,
+    remove_spilled,
+    source_errors,
+    statement,
+    transaction,
+)
 from release_pipeline.store.environment import DATABASE
 from release_pipeline.store.exposed import PeopleTables, Sums, add_identities, read_note, sum_charged, sum_exposed_in, write_note
 from release_pipeline.store.files import make_vault
@@ -277,7 +285,7 @@ def open_workspace(vault: Path, population: str, release: str, *, memory: int | 
     make_vault(vault)
     limit = None if memory is None else int(memory * DATABASE)
     file = vault / f"{population}.duckdb"
-    with VAULT_LOCK, open_database(file, memory=limit) as connection:
+    with VAULT_LOCK, open_database(file, memory=limit, blocks=LARGE_BLOCKS) as connection:
         remove_spilled(file)
         connection.execute(statement("schema/create_release_schema", workspace=release))
         connection.execute(statement("schema/use_release_schema", workspace=release))

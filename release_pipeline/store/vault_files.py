@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 
 from release_pipeline.errors import StoreError
-from release_pipeline.store.database import open_database, remove_spilled, replace_database, statement
+from release_pipeline.store.database import LARGE_BLOCKS, open_database, remove_spilled, replace_database, statement
 from release_pipeline.store.exposed import PeopleTables, Sums
 from release_pipeline.store.files import make_vault, sync
 from release_pipeline.store.vault import VAULT_LOCK, ReleaseWorkspace
@@ -51,7 +51,7 @@ def open_vault(vault: Path, population: str, *, wait: float) -> Generator[VaultR
 def locked_vault(vault: Path, population: str) -> Generator[None]:
     """Nobody works with the vault of this population meanwhile."""
     make_vault(vault)
-    with VAULT_LOCK, open_database(vault / f"{population}.duckdb"):
+    with VAULT_LOCK, open_database(vault / f"{population}.duckdb", blocks=LARGE_BLOCKS):
         yield
 
 
@@ -64,7 +64,7 @@ def prune_workspaces(file: Path, choose: Callable[[Sequence[str]], Sequence[str]
     there, whole, and the next call starts again.
     """
     first, second = (file.with_name(f".{file.name}.{step}") for step in ("without", "pruned"))
-    with VAULT_LOCK, open_database(file) as locked:
+    with VAULT_LOCK, open_database(file, blocks=LARGE_BLOCKS) as locked:
         for left in [path for step in (first, second) for path in file.parent.glob(f"{step.name}*")]:
             left.unlink()
         remove_spilled(file)

@@ -58,7 +58,9 @@ def test_tables_of_delivered_cells_are_those_of_records(seed: int) -> None:
         cells = pa.Table.from_batches(count_cells_of(place, name))
         delivered = cells.column(name).combine_chunks()
         found = np.array([entry(name, cell) for cell in delivered.to_pylist()])
-        return DeliveredCells(delivered, found, cells.column(TIMES).to_numpy())
+        times, cut = cells.column(TIMES).to_numpy(), int(random.integers(len(found) + 1))
+        parts = [(delivered[part], found[part], times[part]) for part in (slice(cut), slice(cut, None))]
+        return DeliveredCells.of_parts(parts)
 
     encoders: dict[str, Encoder] = {name: NumberEncoder(0.0, SIZE - 1.0, 1.0, 1.0, SIZE - 1) for name in table.column_names}
     counted = CountedInPlace(place, encoders, find_cells)
@@ -72,6 +74,15 @@ def test_tables_of_delivered_cells_are_those_of_records(seed: int) -> None:
     for number, name in enumerate(table.column_names):
         assert np.repeat(counted.tally(number).entries, counted.tally(number).counts).tolist() == sorted(entries[name].tolist())
     assert counted.records == rows
+
+
+def test_numbers_that_are_read_as_one_entry_are_held_once_but_for_missing_ones() -> None:
+    cells, entries = pa.array([0.1, 0.2, 0.3, float("nan"), None]), np.array([0, 0, 1, 1, 1])
+    held = DeliveredCells.of_parts([(cells, entries, np.arange(5))])
+    assert held.cells.to_pylist()[:2] == [0.1, 0.3]
+    assert len(held.cells) == 3
+    assert held.entries.tolist() == [0, 1, 1]
+    assert held.records.tolist() == [1, 2, 7]
 
 
 def _count(groups: Sequence[Any], columns: Sequence[int]) -> Any:

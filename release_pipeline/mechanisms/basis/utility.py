@@ -8,7 +8,7 @@ which.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
+from release_pipeline.mechanisms.basis.arrays import pieces
 from release_pipeline.mechanisms.basis.grid import FloatArray, Grid, IntArray
 from release_pipeline.mechanisms.basis.tally import Tally
 
@@ -237,8 +238,7 @@ def find_distance(first: Tally, second: Tally) -> float:
     >>> find_distance(Tally.of(np.array([0.0, 0.0])), Tally.of(np.array([3.0, 5.0, 3.0, 5.0])))
     4.0
     """
-    shares, one, other = _match_ranks(first, second)
-    return float(np.sum(shares * np.abs(one - other)))
+    return _sum_over_ranks(first, second, np.abs)
 
 
 def compare_ranks(first: Tally, second: Tally) -> float:
@@ -249,18 +249,24 @@ def compare_ranks(first: Tally, second: Tally) -> float:
 
 def square_ranks(first: Tally, second: Tally) -> float:
     """The mean squared difference of values of equal ranks."""
-    shares, one, other = _match_ranks(first, second)
-    return float(np.sum(shares * np.square(one - other)))
+    return _sum_over_ranks(first, second, np.square)
 
 
-def _match_ranks(first: Tally, second: Tally) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Runs of ranks in which neither column changes: the share of each of all ranks, and the values of both columns."""
+def _sum_over_ranks(first: Tally, second: Tally, measure: Callable[[FloatArray], FloatArray]) -> float:
+    """What a measure makes of the difference of the values of equal ranks, over all runs of ranks in which neither column
+    changes, each by its share of all ranks."""
     ends = [first.ends * len(second), second.ends * len(first)]  # whole numbers: both columns have as many ranks
     both = _merge(*ends)
-    one, other = (
-        column.entries[np.searchsorted(own, both)].astype(np.float64) for column, own in zip((first, second), ends, strict=True)
-    )
-    return np.diff(both, prepend=0) / both[-1], one, other
+    terms = np.empty(len(both))
+    for part in pieces(len(both)):
+        runs = both[part]
+        one, other = (
+            column.entries[np.searchsorted(own, runs)].astype(np.float64)
+            for column, own in zip((first, second), ends, strict=True)
+        )
+        before = both[part.start - 1] if part.start else 0
+        terms[part] = np.diff(runs, prepend=before) / both[-1] * measure(one - other)
+    return float(np.sum(terms))
 
 
 def _merge(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[Any]:

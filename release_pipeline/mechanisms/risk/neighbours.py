@@ -163,12 +163,15 @@ class Neighbours:
         at_once = max(_DISTANCES // len(self._known), 1)
         for start in range(0, len(points), at_once):
             some = slice(start, start + at_once)
-            total = np.zeros((len(points[some]), len(self._known)))
             if self._columns:
-                total += cdist(points[some], self._known, "sqeuclidean" if squared else "cityblock")
+                total = cdist(points[some], self._known, "sqeuclidean" if squared else "cityblock")
+            else:
+                total = np.zeros((len(points[some]), len(self._known)))
             if self._levels:
                 shares = cdist(codes[some].astype(np.float64), known_codes, "hamming")
-                total += np.rint(shares * len(self._levels))
+                shares *= len(self._levels)
+                total += np.rint(shares, out=shares)
+                del shares
             nearest = total.min(axis=1)
             distance = np.sqrt(nearest) if squared else nearest
             reach = self.reach(distance, points[some])

@@ -252,8 +252,8 @@ def expect_column(entries: Tally, design: Design, place: int, stream: Stream, ra
     cells, margin = measure_column(entries, design, place, stream)
     held = hold_records(design, cells, margin)
     rows = spread_over(held, design.records, random)
-    parts = list(_fill_cells(cells, Entering.of(cells, held), rows, random))
-    return Tally.of_counts(np.concatenate([own for own, _ in parts]), np.concatenate([own for _, own in parts]))
+    found, counts = map(np.concatenate, zip(*_fill_cells(cells, Entering.of(cells, held), rows, random), strict=True))
+    return Tally.of_counts(found, counts)
 
 
 def _fill_cells(cells: Cells, entering: Entering, rows: IntArray, random: Random) -> Iterator[tuple[IntArray, IntArray]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ def test_more_records_need_more_and_what_is_enough_suffices(file: Path) -> None:
     assert needed == sorted(needed)
     assert needed[0] < PROGRAM + (4 << 20)
     for records in (10**3, 10**6, 10**9):
-        enough = find_enough(policy, records)
+        enough = find_enough(partial(forecast_memory, policy, records))
         assert forecast_memory(policy, records, allowed=enough).is_enough
         assert not forecast_memory(policy, records, allowed=int(enough * 0.7)).is_enough
 
@@ -39,6 +40,19 @@ def test_a_quarter_of_the_memory_is_counted_for_the_database() -> None:
     policy = load_policy(POLICIES[0])
     counted, much = (forecast_memory(policy, 10**9, allowed=allowed).needed for allowed in (1 << 33, 1 << 34))
     assert much - counted == DATABASE * (1 << 33)
+
+
+def test_different_numbers_that_were_counted_are_forecast_up_to_those_of_the_grid() -> None:
+    """Where there are more of them than the root of the records lets expect."""
+    policy, records = load_policy(ROOT / "policies" / "adult-table.yaml"), 10**4
+    name, column = max(policy.noise_columns.items(), key=lambda item: item[1].coded_grid.encoder.size)
+    size = column.coded_grid.encoder.size
+
+    few, some, every, more = (
+        forecast_memory(policy, records, allowed=1 << 40, is_copied=False, cells={name: cells}).needed
+        for cells in (0, size // 2, size, 10 * size)
+    )
+    assert few < some < every == more
 
 
 @pytest.fixture
