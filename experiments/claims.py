@@ -147,6 +147,7 @@ _MORE = {  # besides the plain cases of the methods that work column by column
         tables=f"heads: {{by: site, weight: w, rho: 0.5}}, totals: {{{_TOTALS}, weight: w, rho: 0.5}}",
     ),
     "mdav": _Case("method: mdav, k: 3", noise=2),
+    "mdav, small groups": _Case("method: mdav, k: 5", noise=2, other=_SITE, suppress="{quasi_groups_below: 3, at_most: 100%}"),
     "k-epsilon": _Case("method: k-epsilon, grouping: ola, epsilon: 2, k: 7", other=_GROUPED),
     "k-epsilon, two columns": _Case("method: k-epsilon, grouping: ola, epsilon: 2, k: 7", noise=2, other=_GROUPED),
     "k-epsilon, mondrian": _Case("method: k-epsilon, grouping: mondrian, epsilon: 2, k: 7", other=_AGES),
