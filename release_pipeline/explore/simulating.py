@@ -26,7 +26,7 @@ from release_pipeline.policy.values.text import read_yaml
 CELLS = 4_000_000  # simulated values of a setting, about
 FEWEST, MOST = 5, 30  # draws of a setting
 SLOW_CELLS, SLOWLY = 1_000_000, 10  # released values from which on slow methods have the fewest draws, and else the most of these
-GROUPING = ("mdav", "vectors", "classes")  # families that put records together by several columns
+GROUPING = ("mdav", "vectors", "classes")  # released values from which on slow methods have the fewest draws, else the most
 WORTH_A_PROCESS = 20_000  # records of all settings: with fewer a process costs more than it saves
 Progress = Callable[[str], None]
 

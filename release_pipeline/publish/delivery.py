@@ -1,6 +1,6 @@
 """The state of packages at targets by the registry's events, and what is outstanding: pure functions of events and settings.
 
-delivering -> delivered -> recalled (as superseded, as retracted)
+    delivering -> delivered -> recalled (as superseded, as retracted)
 
 None of these events changes the state of a release: a package in `releases/` stays public whatever happens to a delivery.
 """
