@@ -48,7 +48,7 @@ def _fill(sentence: str, **values: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 def list_heads(key: str) -> tuple[str, ...]:
-    """The heads of a table, which the catalogue has in one line."""
+    """Return the heads of a table, which the catalogue has in one line."""
     return tuple(REVIEWERS(key).split(" | "))
 
 
@@ -107,7 +107,7 @@ def list_names(names: Sequence[str], most: int = 6) -> tuple[str, ...]:
 
 
 def is_number(value: float | None) -> bool:
-    """Whether a figure exists and is finite."""
+    """Return whether a figure exists and is finite."""
     return value is not None and math.isfinite(value)
 
 
@@ -115,7 +115,7 @@ def _has_interval(share: ShareView) -> bool:
     return is_number(share.low) and is_number(share.high) and share.low < share.high
 
 
-# How values of masked columns stand on pages: numbers as figures, dates and times as such.
+# Values of masked columns on pages: numbers as figures, dates and times as such.
 
 
 _YEARS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -123,17 +123,17 @@ _MOST_TICKS = 8
 
 
 def format_value(value: float | None, clock: Clock | None) -> str:
-    """A value of a column."""
+    """Return a value of a column as a text."""
     return format_number(value) if clock is None or not is_number(value) or value is None else clock.show(value)
 
 
 def format_difference(value: float | None, clock: Clock | None) -> str:
-    """A difference of two values."""
+    """Return a difference of two values as a text."""
     return format_number(value) if clock is None or not is_number(value) else clock.name_span(format_number(value))
 
 
 def list_moments(low: float, high: float, clock: Clock) -> Iterator[tuple[float, str]]:
-    """Round moments from one to another, in units, with their texts: first days of years, or days, or what units there are."""
+    """Yield round moments from one to another, in units, with their texts: first days of years, or days, or smaller units."""
     first, last = clock.moment(low), clock.moment(high)
     span = last - first
     if span > timedelta(days=3 * 366):
