@@ -223,7 +223,7 @@ def opened_socket(path: Path, *, mode: int = _SOCKET_MODE, option: str = "--uds"
                 remedy=f"Name another: {option}.",
             ) from None
         try:
-            path.chmod(mode)  # before `listen`: until then nobody can connect
+            path.chmod(mode)  # before `listen`, so that no client can connect earlier
             listener.listen(_QUEUE)
             yield listener
         finally:

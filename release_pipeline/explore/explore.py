@@ -169,8 +169,9 @@ def say_range(figure: Plain) -> str:
 
 
 def round_amounts(text: str, *, up: bool = True) -> str:
-    """A text whose amounts of seven decimals and more have four significant digits. A rho is that of a declared epsilon, rounded
-    down, so that both have as many as the ledger counts; rounded up they are true still, and what is left is rounded down.
+    """Return the text with four significant digits in amounts of seven decimals and more. A rho is that of a declared epsilon,
+    rounded down, so that both have as many digits as the ledger counts. Amounts stay true when rounded up; remaining budget is
+    rounded down.
 
     >>> round_amounts("rho 0.184912345, which is epsilon 2.999999995 at delta 0.000001")
     'rho 0.185, which is epsilon 3 at delta 0.000001'
@@ -217,7 +218,7 @@ def _sum_up(document: Plain) -> Iterator[str]:
 
 
 def _say_numbers(settings: Sequence[Plain]) -> str:
-    """The numbers of settings, those in a row by the first and the last.
+    """Return the numbers of settings; successive ones by the first and the last.
 
     >>> _say_numbers([{"number": number} for number in (1, 3, 4, 5, 9)])
     '1, 3-5, 9'

@@ -128,7 +128,7 @@ def _check_disk(site: Site) -> HealthCheck:
 
 
 def _check_daemon(site: Site, heartbeat: Heartbeat, now: datetime) -> HealthCheck:
-    """Yield the check that the daemon works, where a timetable or a publication by schedule needs it."""
+    """Return the check that the daemon works, where a timetable or a publication by schedule needs it."""
     try:
         last = heartbeat()
     except ReleasePipelineError as error:

@@ -52,7 +52,7 @@ State: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moments:
-    """When something last happened to a release; null where it did not."""
+    """The last moments of a release's steps; null for a step that has not happened."""
 
     opened: Annotated[Moment | None, "it was begun, by hand or by its timetable"] = None
     reserved: Annotated[Moment | None, "its loss was charged"] = None
@@ -71,8 +71,8 @@ class Moments:
 
 @dataclass(frozen=True, slots=True)
 class Approvals:
-    """Who approved the candidate as it is now. It is shown once as many have voted as must approve, since votes are blind until
-    then."""
+    """The people who approved the candidate as it is now. They are shown once as many have voted as must approve, since votes are
+    blind until then."""
 
     needed: Annotated[int | None, "how many must, by the policy that it was made under; null where that is not known"]
     by: Annotated[tuple[str, ...], "who has approved it; empty as long as votes are blind"]
@@ -290,7 +290,7 @@ def _find_headroom(caps: Caps, policy: Policy, events: tuple[Event, ...]) -> tup
     charges = charges_of(events)
     try:
         account = open_population(caps, policy.population, charges)
-    except ReleasePipelineError:  # a population that is not declared: a run says so
+    except ReleasePipelineError:  # a population that is not declared: a run reports it
         return None, None
     return account, account.admits(next_loss(policy, None))
 

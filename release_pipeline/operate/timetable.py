@@ -147,7 +147,7 @@ def tick(site: Site, policy_name: str, *, why: str, has_run: HasRun, now: dateti
             events = registry.events
             if (hold := find_hold(events, policy_name)) is not None:
                 return Tick(reason=hold.description)
-            check_may_run(site, registry, policy, read_caps(site))  # a reason may say that its source has too few records
+            check_may_run(site, registry, policy, read_caps(site))  # a reason may be that its source has too few records
         left = [known.id for known in _unfinished(policy, events) if not has_run(known.id)]
         if left:
             return Tick(left[0], "it was opened before, and no run was begun")

@@ -44,8 +44,8 @@ class _Name(str):
 
 
 def format_text(text: str) -> str:
-    """A text on one line, as people may see it: runs of spaces as one, characters that are not seen named
-    by their number.
+    """Return a text on one line, as people may see it: runs of spaces as one, invisible characters by their
+    number.
 
     >>> format_text("two\\n lines \\u202eback"), format_text("a\\u00a0b")
     ('two lines [U+202E]back', 'a b')
@@ -55,7 +55,7 @@ def format_text(text: str) -> str:
 
 
 def format_name(text: str) -> str:
-    """A name, character by character: what is not seen is named by its number, line ends and odd spaces too.
+    """Return a name, character by character: invisible ones by their number, line ends and odd spaces too.
 
     >>> format_name("two\\nlines "), format_name("a\\u00a0b")
     ('two[U+000A]lines ', 'a[U+00A0]b')
@@ -66,7 +66,7 @@ def format_name(text: str) -> str:
 
 
 def end_sentence(text: str) -> str:
-    """A text with its full stop.
+    """Return a text with its full stop.
 
     >>> end_sentence("not bounded"), end_sentence("It is not bounded. ")
     ('not bounded.', 'It is not bounded.')
@@ -76,7 +76,7 @@ def end_sentence(text: str) -> str:
 
 
 def describe_word(word: str) -> str:
-    """Return a role, or the treatment of a column, in words that need no glossary."""
+    """Return a role, or the treatment of a column, as words that need no glossary."""
     return PUBLIC.read_section("word").get(word, word)
 
 
@@ -103,7 +103,7 @@ def describe_protection(count: str) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """A text that stays a text in Markdown, in tables and at the start of a line too, whichever flavour reads it.
+    """Return a text that stays a text in every flavour of Markdown, in tables and at the start of a line too.
 
     >>> escape_markdown("a|b <script> `x` [y](z) _n_")
     'a&#124;b &lt;script&gt; &#96;x&#96; \\\\[y\\\\](z) \\\\_n\\\\_'

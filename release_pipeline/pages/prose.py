@@ -1,4 +1,4 @@
-"""How the internal report writes figures and names: three significant digits, thousands apart, and names kept from the text
+"""Figures and names in the internal report: three significant digits, thousands apart, and names kept from the text
 around them, so that a name that is written from right to left turns no figure next to it.
 """
 
@@ -25,7 +25,7 @@ Sentence = str | tuple[str, ...]  # pieces of a text; those that are names are a
 
 
 def review(key: str, /, **values: str | tuple[str, ...]) -> tuple[str, ...]:
-    """A sentence for the reviewers in pieces, for it has names in it: they stay what they are.
+    """Return a sentence for the reviewers in pieces, so that the names in it stay names.
 
     >>> review("distributions.largest", gap="0.1", column=Name("a{b}"))
     ('The largest gap is 0.1 in ', 'a{b}', '.')
@@ -53,7 +53,7 @@ def list_heads(key: str) -> tuple[str, ...]:
 
 
 def format_interval(share: ShareView) -> str:
-    """A share with its interval, where it has one.
+    """Return a share with its interval, where it has one.
 
     >>> format_interval(ShareView(0.27, 0.25, 0.29, 1000, 5638)), format_interval(ShareView(0.27, 0.27, 0.27, 9, 9))
     ('27% (25% to 29%)', '27%')
@@ -65,7 +65,7 @@ def format_interval(share: ShareView) -> str:
 
 
 def format_tried(share: ShareView) -> str:
-    """How many records were looked at, and what that costs.
+    """Return how many records were tried, and the resulting margin of error.
 
     >>> format_tried(ShareView(0.27, 0.25, 0.29, 1000, 5638))
     '1,000 of 5,638 records tried, so plus or minus 2 percentage points'
@@ -89,7 +89,7 @@ def format_tried(share: ShareView) -> str:
 
 
 def list_names(names: Sequence[str], most: int = 6) -> tuple[str, ...]:
-    """The first of these names in a row; of many, how many more there are.
+    """Return the first of these names in a row; of many, how many more there are.
 
     >>> list_names(["a", "b", "c"])
     ('a', ', ', 'b', ' and ', 'c')

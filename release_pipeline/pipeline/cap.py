@@ -1,4 +1,5 @@
-"""Whether a release may begin: not held, approved where the site asks for that, and with room in its population's ledger."""
+"""The check whether a release may begin: not held, approved where the site asks for that, and with room in its population's
+ledger."""
 
 from __future__ import annotations
 

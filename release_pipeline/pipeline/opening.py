@@ -61,7 +61,7 @@ def revise_release(site: Site, policy_name: str, release: str | None, *, why: st
         raise WrongUsage("a revision needs its reason.", where="--revise", remedy="It stays in the registry.")
     policy = site.policy(policy_name)
     name, revision = _parse(policy, release)
-    with locked_vault(site.vault, policy.population), site.open_registry() as registry:  # nobody masks the one before meanwhile
+    with locked_vault(site.vault, policy.population), site.open_registry() as registry:  # no process masks it meanwhile
         statuses = read_statuses(registry.events)
         latest = latest_revision(statuses, policy.policy, name)
         if revision not in (None, latest.revision, latest.revision + 1):

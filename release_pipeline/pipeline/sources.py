@@ -128,8 +128,8 @@ def _has_same_content(source: Path, file: Path) -> bool:
 
 
 def _list_paths(site: Site, events: Iterable[Event]) -> Iterator[str]:
-    """Yield the paths of sources as all policies write them: of existing files, whatever else is wrong with them, and of every
-    version that was ever recorded."""
+    """Yield the paths of sources as all policies write them: of existing files, also in invalid policies, and of every version
+    that was ever recorded."""
     for file in site.policy_files():
         try:
             path = read_yaml(read_policy(file)).value["source"]["path"]

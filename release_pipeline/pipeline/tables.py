@@ -192,7 +192,7 @@ def list_data(folder: Path, form: str) -> list[Path]:
 
 def read_data(folder: Path, form: str, policy: Policy) -> AnyTable:
     """Return the table in these files. Columns of several files are read only when they are asked for. If one file has other
-    columns than the first, its columns are returned, so that checks of columns notice it."""
+    columns than the first, its table is returned, so that checks of columns notice it."""
     files = list_data(folder, form)
     if len(files) == 1:
         return read_table(files[0], format=form, policy=policy)

@@ -304,7 +304,7 @@ def _variables(package: PackageView) -> Lines:
 
 
 def _variable(column: ColumnView, *, anywhere: bool) -> Lines:
-    """Return the lines of a column. Where noisy values may be anywhere, its domain is not their range, and dates have no range in
+    """Yield the lines of a column. Where noisy values may be anywhere, its domain is not their range, and dates have no range in
     this standard."""
     if column.label is not None:
         yield _tag("labl", column.label)

@@ -20,7 +20,7 @@ class FamilyTexts(ABC):
     restores_order = False  # whether the card describes the order of released values
     shares_values = True  # records share released values by clusters of k
     has_noisy_values = True  # noise is on released values themselves, and not on the counts that they were made from
-    lies_on_grid = False  # whether values are points of the grid inside the domain, whatever the policy says
+    lies_on_grid = False  # whether values are points of the grid inside the domain under every policy
     may_suppress_nothing = False  # whether page and note leave suppression out where the policy has none
     no_bound: str | None = None  # why nothing bounds the whole table, where that must be stated and values stay with their rows
     k_words: str  # what k is, and what it is not
@@ -80,7 +80,7 @@ class FamilyTexts(ABC):
         return f"{where} {on_grid}"
 
     def list_caveats(self) -> list[str]:
-        """Return the caveats that no card may leave out, whatever the view has about its own release."""
+        """Return the caveats that no card may leave out, in addition to those of the view."""
         return list(self.caveats)
 
     def list_caveats_without_noise(self) -> list[str]:
@@ -128,7 +128,7 @@ class FamilyTexts(ABC):
 
     @property
     def suppresses_nothing(self) -> bool:
-        """Return whether the policy has no suppression, and no text needs to say so."""
+        """Return whether the policy has no suppression, and no text needs to mention it."""
         return self.may_suppress_nothing and self.card.suppression.words == PUBLIC("suppression.none")
 
     def describe_epsilon(self) -> Ready:

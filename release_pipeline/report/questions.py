@@ -197,7 +197,7 @@ _Tried = tuple[CriterionView, ShareView, ShareView]  # an attack, its control, a
 
 
 def _list_tried(view: InternalView) -> Iterator[_Tried]:
-    """Return the attacks that were tried next to a control group."""
+    """Yield the attacks that were tried next to a control group."""
     for attack in view.criteria:
         if attack.rate.tried and attack.control is not None and attack.beyond is not None:
             yield attack, attack.control, attack.beyond

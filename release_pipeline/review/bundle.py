@@ -101,7 +101,7 @@ def write_bundle(site: Site, target: str, output: Path, remarks: Any = None) -> 
     with site.open_registry(read_only=True) as registry:
         trust = need_trust(site, registry)
         if policy is not None and remarks is None:
-            check_approvable(policy)  # nobody need read what would be refused after they sign it
+            check_approvable(policy)  # people need not read what would be refused after they sign it
         texts = {**plan, **_describe_approved(registry, trust, item), CANONICAL: item.text}
     _write(output, item, trust, texts, {})
     return output, item.digest

@@ -406,8 +406,8 @@ def check_persons(person: Person, counts: Mapping[str, int]) -> Iterator[Check]:
 
 
 def round_up(count: int) -> int:
-    """A count of records to the next ten, as everything outside the vault shows it: a domain or a rule may single out one person,
-    and no budget is spent for the answer.
+    """Return a count of records rounded up to the next ten, as everything outside the vault shows it: a domain or a rule may
+    single out one person, and no budget is spent for the answer.
 
     >>> [round_up(count) for count in (0, 1, 10, 11)]
     [0, 10, 10, 20]

@@ -79,7 +79,7 @@ def statement(name: str, **identifiers: Identifier | Sequence[Identifier]) -> st
 
 
 def quote_identifier(name: str) -> str:
-    """Return `name` as an identifier of DuckDB or Postgres, whatever characters it has."""
+    """Return `name` as an identifier of DuckDB or Postgres; it may have any characters."""
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -24,7 +24,7 @@ _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_b
 
 
 def read_size(text: str) -> int | None:
-    """Bytes of a size such as 8 GiB or 400 MB; None where it is none.
+    """Return the bytes of a size such as 8 GiB or 400 MB; None where it is none.
 
     >>> read_size("8 GiB"), read_size("400MB"), read_size("8")
     (8589934592, 400000000, None)
@@ -34,7 +34,7 @@ def read_size(text: str) -> int | None:
 
 
 def format_size(size: int) -> str:
-    """Bytes for a person.
+    """Return bytes as a text for a person.
 
     >>> format_size(8 << 30), format_size(3 * (1 << 29)), format_size(400 << 20)
     ('8 GiB', '1.5 GiB', '400 MiB')

@@ -1,4 +1,4 @@
-"""Who was in which charged release of a population, or of all: the vault's records of people next to the releases' schemas."""
+"""The people in each charged release of a population, or of all: the vault's records of people next to the releases' schemas."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def count_in_both(one: Path, other: Path, *, wait: float) -> int:
 
 
 class Everybody:
-    """Who was in which charged release of several populations, in memory: nothing of it is stored or returned as a list."""
+    """The people in each charged release of several populations, in memory: nothing of it is stored or returned as a list."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, releases: Mapping[str, Mapping[str, bool]]) -> None:
         self._connection = connection

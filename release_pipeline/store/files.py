@@ -29,7 +29,7 @@ def make_private_folder(folder: Path) -> None:
 
 
 def make_folder(folder: Path, *, mode: int) -> None:
-    """Make `folder` and its missing parents, with that mode, whatever the umask."""
+    """Make `folder` and its missing parents, with that mode, under any umask."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     for path in reversed(missing):
         path.mkdir(mode=mode, exist_ok=True)
@@ -122,14 +122,14 @@ def check_output(path: Path, *, endings: tuple[str, ...], overwrite: bool, hint:
 
 
 def own_folder(folder: Path) -> None:
-    """Make a folder in which only its owner can change anything, whatever the umask."""
+    """Make a folder in which only its owner can change anything, under any umask."""
     make_private_folder(folder)
     if folder.stat().st_mode & 0o022:
         folder.chmod(0o700)
 
 
 def is_same_file(one: Path, other: Path) -> bool:
-    """Return whether both exist and are the same file, whatever their names."""
+    """Return whether both exist and are the same file, under any names."""
     try:
         return one.samefile(other)
     except OSError:

@@ -285,7 +285,7 @@ def learn_forms(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _write_class(letters: Iterable[str]) -> str:
-    """A regular expression that any of these letters meets.
+    """Return a regular expression that matches each of these letters.
 
     >>> _write_class("cabz")
     '[\\\\x{61}-\\\\x{63}\\\\x{7A}-\\\\x{7A}]'

@@ -47,7 +47,7 @@ class CheckFailed(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where a registry in Postgres is. `name`: its address without the password, for people; `address`: with it."""
+    """The place of a registry in Postgres. `name`: its address without the password, for people; `address`: with it."""
 
     name: str
     address: str = field(repr=False)

@@ -70,7 +70,7 @@ class Settings(BaseModel):
 
     @classmethod
     def find_faults(cls, said: Mapping[str, Any], context: Any) -> Iterator[Problem]:
-        """Yield what is wrong with the combination of keys, whatever else is wrong with them."""
+        """Yield what is wrong with the combination of keys, also if single keys are wrong."""
         yield from ()
 
     @model_validator(mode="wrap")
@@ -198,7 +198,7 @@ def read_settings(file: Path) -> SiteSettings:
 
 
 def read_registry(file: Path) -> str | None:
-    """Return the address of the registry's server, if the file names one; whatever else is wrong with it. The file is parsed only
+    """Return the address of the registry's server, if the file names one, also if other keys are wrong. The file is parsed only
     if the word is in it, since a run opens the registry often."""
     named = file.is_file() and "registry" in read_text(file)
     return read_section(file, "registry", _REGISTRY) if named else None

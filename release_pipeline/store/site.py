@@ -45,8 +45,8 @@ _KEY_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The paths of one site. `environment` is where ${NAME} in a source is looked up. `in_file`: its registry is a file whatever
-    site.yaml says, since it comes from a backup and is not restored yet."""
+    """The paths of one site. `environment` is where ${NAME} in a source is looked up. `in_file`: its registry is a file, against
+    site.yaml, since it comes from a backup and is not restored yet."""
 
     home: Path
     environment: Mapping[str, str]

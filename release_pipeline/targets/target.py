@@ -44,8 +44,8 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """What to do with a package at its target, where its `files` may be: put `tombstones` there and, after a retraction
-    (`is_gone`), remove the data. `is_whole`: it had been delivered whole."""
+    """The work on a package at its target, where its `files` may be: put `tombstones` there and, after a retraction (`is_gone`),
+    remove the data. `is_whole`: it had been delivered whole."""
 
     files: Collection[str]
     tombstones: Sequence[Path]

@@ -279,7 +279,7 @@ def _is_as_told(file: io.BufferedReader, entry: zipfile.ZipInfo, end: int) -> bo
         and right
         and alike
         and after in (_list_deferred(wanted) if deferred else (b"",))
-        and not (deferred and method == zipfile.ZIP_STORED and entry.file_size)  # nobody could tell where it ends
+        and not (deferred and method == zipfile.ZIP_STORED and entry.file_size)  # its end could not be found
     )
 
 

@@ -105,7 +105,7 @@ class Command(click.Command):
             formatter.write(f"{'':{formatter.current_indent}}{PROGRAM} {self.example}\n")
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Call the command, after noting what to say when somebody stops it."""
+        """Call the command, and keep what a message needs if it is stopped."""
         given = [name for name in self.exclusive if ctx.params[name] not in (None, False, ())]
         if len(given) > 1:
             options = " and ".join(f"--{name.replace('_', '-')}" for name in given)

@@ -25,7 +25,7 @@ from release_pipeline.errors import ReleasePipelineError, WrongUsage, own_frame,
 
 @dataclass(frozen=True, slots=True)
 class ErrorView:
-    """What happened."""
+    """One error: what is wrong, where, and what to do."""
 
     code: Annotated[str, "the kind of error, like over-cap, gate-failed, data-refused, wrong-usage or stopped; others may come"]
     what: Annotated[str, "what is wrong"]
@@ -63,7 +63,7 @@ def print_failure(arguments: Sequence[str], exit_code: int, error: ErrorView) ->
     return exit_code
 
 
-os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")  # else it looks for some in every installed package
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")  # else it searches every installed package for plugins
 for _library in ("OPENBLAS", "OMP"):  # before NumPy and scikit-learn load: threads that wait by spinning cost more than they gain
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 

@@ -25,4 +25,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *__all__]  # dg looks here for components
+    return [*globals(), *__all__]  # dg searches here for components

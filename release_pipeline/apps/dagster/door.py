@@ -225,7 +225,7 @@ class Door:
         return self._most if role is not None and self._most is Role.VIEW else role
 
     async def _pass(self, role: Role, prefix: str, request: Request, send: Send) -> None:
-        """Send a request to Dagster, without headers that say who asks, and with a body that was judged."""
+        """Send a request to Dagster, without headers that name a person, and with a body that was judged."""
         inside, headers = request.scope["path"].removeprefix(prefix), self._clean(request.scope["headers"])
         receive = request.receive
         if request.method != "POST":

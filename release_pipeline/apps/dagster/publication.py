@@ -52,7 +52,7 @@ def build_publication(policy: Policy, names: Names, automations: Automations) ->
             here = site.open()
             release = open_release(here, policy.policy, chosen_release(context)).id
             publish(here, release, key=read_service_key(here))
-            made, charged = describe_published(here, release)  # the policy that it was made under, whatever the file has by now
+            made, charged = describe_published(here, release)  # by the policy that it was made under
             _deliver(context, here, release, names)
         return dg.MaterializeResult(metadata=_describe(made, charged, names), data_version=dg.DataVersion(made.version))
 

@@ -1,4 +1,4 @@
-"""What the daemon sends: packages to targets that could not be reached at publication, and alerts to people.
+"""The daemon's sending: packages to targets that could not be reached at publication, and alerts to people.
 
 No `from __future__ import annotations`: Dagster reads the annotations of these functions.
 """

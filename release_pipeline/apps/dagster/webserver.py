@@ -67,7 +67,7 @@ def main(argument: str) -> int:
     opening = Opening(**{**settings, "allow_hosts": tuple(settings["allow_hosts"])})
     home = Path(os.environ[HOME])
     loaded = stamp_files(home)
-    os.umask(0o077)  # Dagster makes sockets as the umask says; files for the public get their modes from us
+    os.umask(0o077)  # Dagster makes sockets with the mode of the umask; files for the public get their modes from us
     configure_loggers(log_level="INFO")
     # Dagster then reports code that does not load in one line, as under `dagster dev`.
     os.environ |= {"DAGSTER_IS_DEV_CLI": "1", "DAGSTER_verbose": ""}
@@ -189,7 +189,7 @@ def _daemon(instance: dg.DagsterInstance, workspace: Path) -> Iterator[subproces
 
 
 def _end_with(daemon: subprocess.Popen[Any], server: Server) -> None:
-    """End the UI when its daemon ends: otherwise nobody would see that no timetable runs."""
+    """End the UI when its daemon ends: otherwise it would seem to work although no timetable runs."""
     daemon.wait()
     server.should_exit = True
 

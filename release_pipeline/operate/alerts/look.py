@@ -190,6 +190,6 @@ def find_warnings(site: Site) -> Iterator[str]:
     """Yield a sentence for each channel that sends readable text to another machine."""
     hooks = [rule.channel for rule in read_alerts(site) if isinstance(rule.channel, WebhookSettings)]
     for hook in dict.fromkeys(hooks):
-        with suppress(ReleasePipelineError, ValueError):  # what the environment lacks is reported when something is sent
+        with suppress(ReleasePipelineError, ValueError):  # missing variables are reported when something is sent
             if is_open_road(fill(site, hook.address)):
                 yield f"{hook.title}: what goes there by http can be read on its way to another machine. Use https."

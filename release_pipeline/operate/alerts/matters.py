@@ -92,8 +92,8 @@ def read_alert(document: Mapping[str, Any]) -> Alert:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """How much of a population's cap is spent. `refused`: the next release of each policy about it
-    that the cap no longer admits, except those that no cap of this kind can ever admit."""
+    """The spent share of a population's cap. `refused`: the next release of each policy about it that the cap no longer admits,
+    except those that no cap of this kind can ever admit."""
 
     account: Account
     refused: tuple[ReleaseId, ...]

@@ -111,7 +111,7 @@ def _say_claimed(overall: ClaimView, known: tuple[str, ...]) -> Sentence:
 
 
 def _format_difference(beyond: Difference) -> str:
-    """In percentage points, with the interval.
+    """Return a difference in percentage points, with the interval.
 
     >>> _format_difference(Difference(0.012, -0.04, 0.064))
     '+1.2 percentage points (-4.0 to +6.4)'

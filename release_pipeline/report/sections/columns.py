@@ -374,7 +374,7 @@ def _subtract_correlations(released: float | None, original: float | None) -> fl
 
 
 def _describe_move(original: float, released: float) -> str:
-    """What became of a link, whichever sign it had.
+    """Return how a link changed, for either sign.
 
     >>> [_describe_move(*pair) for pair in ((-0.5, -0.2), (0.2, 0.5), (-0.2, 0.1), (0.3, 0.0))]
     ['came nearer to 0', 'moved away from 0', 'turned its sign', 'came nearer to 0']

@@ -1,4 +1,4 @@
-"""What the privacy officer decides on, requests for approval and caps, and what auditors read. Nothing is signed here."""
+"""The privacy officer's decisions, requests for approval and caps, and the pages of auditors. Nothing is signed here."""
 
 from __future__ import annotations
 

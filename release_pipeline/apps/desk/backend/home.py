@@ -21,12 +21,12 @@ from release_pipeline.store.site import Site
 from release_pipeline.trust.approvals import find_approval
 from release_pipeline.trust.members import Trust, read_trust
 
-VOTED = ("candidate", "approved", "returned")  # states in which reviewers may say something
+VOTED = ("candidate", "approved", "returned")  # states in which reviewers may vote or remark
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Something that waits for a person: in which role, what, why, since when, and the page for it."""
+    """A task that waits for a person: its role, what, why, since when, and the page for it."""
 
     role: str
     title: str
@@ -121,7 +121,7 @@ def _list_for_steward(asked: Asked, lines: Iterable[Line]) -> Iterator[Task]:
 
 
 def _list_unapproved(registry: Registry, trust: Trust, policies: Iterable[Policy]) -> Iterator[Policy]:
-    """Return the policies that the officer did not approve as they are now."""
+    """Yield the policies that the officer did not approve as they are now."""
     for policy in policies:
         digest = policy.canonical_hash()
         if find_approval(registry, trust, what="policy", subject=policy.policy, digest=digest) is None:
@@ -162,5 +162,5 @@ def _list_for_operator(lines: Iterable[Line]) -> Iterator[Task]:
 CALLS = (
     Call("home", EVERYBODY, _show_home),
     Call("help", EVERYBODY, lambda _: {"yardsticks": list_yardsticks()}),
-    Call("me", EVERYBODY, lambda _: {}),  # every answer says who asks
+    Call("me", EVERYBODY, lambda _: {}),  # every answer needs the person who asks
 )

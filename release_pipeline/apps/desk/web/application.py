@@ -140,7 +140,7 @@ RELEASE_WAYS = (
 
 COOKIE = "release_pipeline_desk"
 LOGIN, STATIC, ALIVE = "/login", "/static/", "/alive"
-_PAGE = re.compile(  # the possible targets of an alert or a bookmark: pages that people look at, and no other address
+_PAGE = re.compile(  # the possible targets of an alert or a bookmark: pages for people, and no other address
     r"/(?:releases|approvals|chain|caps|audit|help)(?:/(?!\.\.?(?:/|$))[A-Za-z0-9._-]{1,64}){0,4}"
 )
 _BASE = "release_pipeline.base"
@@ -205,7 +205,7 @@ class Desk:
             answer = _show_refusal(request, refused.status, refused.words)
         except Wrong as wrong:
             answer = _show_refusal(request, wrong.status, **wrong.refusal)
-        except ClientDisconnect:  # or the server ended a request that took too long: nobody is there to answer
+        except ClientDisconnect:  # or the server ended a request that took too long: no client is left to answer
             return
         except Exception:
             _LOG.exception("a page failed")

@@ -175,7 +175,8 @@ class Visit:
         return show_page(template, given, status)
 
     def go(self, path: str, note: str = "", *, to: str = "") -> Response:
-        """Return a redirection to a page with a note on what was done; the seal keeps others from making it say anything."""
+        """Return a redirection to a page with a note on what was done; the seal keeps others from putting any other note
+        there."""
         address = self.to(path)
         if note:
             address += f"?{urlencode({SAID: note, SEAL: _seal(self.who, _NOTE, note)})}"
