@@ -85,8 +85,8 @@ def read_survivors(site: Site, folders: Iterable[Path], head: Head) -> list[Surv
 
 
 def list_in_vault(folder: Path) -> tuple[ReleaseId, ...]:
-    """Return the releases that were charged by a site's vault: those of its candidates, and those in populations' files. Somebody
-    who puts an older registry back would have to remove all of them, too."""
+    """Return the releases that were charged according to a site's vault: those of its candidates, and those in populations'
+    files. Somebody who puts an older registry back would have to remove all of them, too."""
     names = {"/".join(candidate.parts[-3:]) for candidate in (folder / "vault" / "candidates").glob("*/*/r*")}
     for population in list_files(folder / "vault"):
         try:

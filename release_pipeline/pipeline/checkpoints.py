@@ -149,8 +149,8 @@ def keep_people(context: StageContext, workspace: ReleaseWorkspace) -> None:
 
 
 def find_earlier_blocks(context: StageContext, workspace: ReleaseWorkspace) -> IntArray | None:
-    """Return the block that each record's person was in, in earlier releases; None where nothing is swapped, or records of one
-    person cannot be recognized."""
+    """Return the block that each record's person was in, in earlier releases; None where nothing is swapped, or there is no
+    column of the person."""
     if context.policy.swap is None or context.policy.person_column is None:
         return None
     return workspace.read_earlier_blocks(context.policy.policy)

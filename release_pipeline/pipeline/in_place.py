@@ -83,7 +83,8 @@ def keep_records(
     columns: Columns,
     release: ReleaseFilter | None,
 ) -> Kept:
-    """Replace the vault's content by the records, or by the cells of their columns where they stay in their source."""
+    """Replace the release's tables in the vault by the records, or by the cells of their columns where they stay in
+    their source."""
     workspace.drop(["raw", "records", *(name for name in workspace.tables() if name.startswith(CELLS_OF))])
     place = find_in_place(site, policy, workspace, source, columns, release)
     if place is not None:

@@ -45,7 +45,7 @@ def release_filter(policy: Policy, names: Mapping[str, str], release: str | None
 
 
 def count_releases(policy: Policy, source: SourceReader, names: Mapping[str, str]) -> dict[str, int] | None:
-    """Return how many records of the source have no release, or one that is not declared; None where the source has only one."""
+    """Return how many records of the source have no release, or one that is not declared; None where no column names releases."""
     column = policy.source.release_column
     if column is None:
         return None

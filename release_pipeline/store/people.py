@@ -52,8 +52,8 @@ def hash_persons(hashes: pa.Array, *keys: bytes) -> Bytes:
     """Return a hash under each of these keys for each person, whose HMAC DuckDB made, one next to the other: the HMAC
     encrypted by AES.
 
-    AES is a permutation: two persons are one under a key where they are one under another. Without the keys the result differs
-    from a second HMAC only in that two hashes never collide, which would happen by chance for one in 2^128 pairs of persons.
+    AES is a permutation: two persons are one under a key where they are one under another. Without the keys it cannot be
+    distinguished from a second HMAC, except that its hashes never collide: those of an HMAC would for one in 2^128 pairs of persons.
     """
     blocks = np.frombuffer(b"".join(hashes.to_pylist()), dtype=np.uint8)
     encrypted = [Cipher(algorithms.AES(key), modes.ECB()).encryptor().update(blocks.data) for key in keys]  # noqa: S305  see above

@@ -134,7 +134,7 @@ class ReleaseWorkspace(PeopleTables):
 
     def write_people(self, source_name: str, column: str, keys: PersonKeys) -> None:
         """Replace the table `people` by the persons of this column of `raw`, each once, as hashes under two keys and in the order
-        of the first, inside the database."""
+        of the first, which are never shown."""
         self._drop("people")
         self._connection.execute(statement("stages/create_people"))
         persons = self.raw(source_name).persons(column, list_pads(keys.first))

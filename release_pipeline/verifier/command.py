@@ -167,7 +167,7 @@ def _read_looks(history: History, release: str, candidate: str) -> int:
 
 
 def _check_published(report: Report, history: History, event: Event) -> None:
-    """Check a release from the events only, as far as a dossier shows more."""
+    """Check a published release as a dossier does, from the events only."""
     intents = [intent for intent in history.of("publishing", event.release) if intent.number < event.number]
     if not intents:
         raise Fault(f"it was published in event {event.number} without an intent")

@@ -377,7 +377,7 @@ def _describe_move(original: float, released: float) -> str:
     """Return how a link changed, for either sign.
 
     >>> [_describe_move(*pair) for pair in ((-0.5, -0.2), (0.2, 0.5), (-0.2, 0.1), (0.3, 0.0))]
-    ['came nearer to 0', 'moved away from 0', 'turned its sign', 'came nearer to 0']
+    ['came nearer to 0', 'moved away from 0', 'changed its sign', 'came nearer to 0']
     """
     if min(original, released) < 0 < max(original, released):
         return REVIEWERS("correlations.turned")
