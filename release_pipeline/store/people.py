@@ -53,7 +53,7 @@ def hash_persons(hashes: pa.Array, *keys: bytes) -> Bytes:
     encrypted by AES.
 
     AES is a permutation: two persons are one under a key where they are one under another. Without the keys it cannot be
-    distinguished from a second HMAC, except that its hashes never collide: those of an HMAC would for one in 2^128 pairs of persons.
+    distinguished from a second HMAC, except that its hashes never collide: those of an HMAC would for one in 2^128 pairs.
     """
     blocks = np.frombuffer(b"".join(hashes.to_pylist()), dtype=np.uint8)
     encrypted = [Cipher(algorithms.AES(key), modes.ECB()).encryptor().update(blocks.data) for key in keys]  # noqa: S305  see above
