@@ -1,1 +1,1 @@
-"""What people start: the command line, Dagster, and the desk."""
+"""The ways to use the program: the command line, Dagster, and the desk."""

@@ -1,4 +1,5 @@
-"""What every web page of ours checks before it answers: by which name and from which page it is asked, and whom a proxy names.
+"""The checks of every web page of ours before it answers: by which name and from which page it is asked, and the person whom a
+proxy names.
 
 `apps.dagster.door` has the rest for Dagster's UI, `apps.desk.web` for the desk.
 """
@@ -30,7 +31,7 @@ from release_pipeline.policy.values.text import read_yaml
 
 
 class Refused(Exception):
-    """A request that is refused, with the status of HTTP and a message that repeats nothing that was sent."""
+    """A refused request, with the HTTP status and a message that repeats nothing of the request."""
 
     def __init__(self, status: int, words: str) -> None:
         super().__init__(words)
@@ -38,13 +39,13 @@ class Refused(Exception):
 
 
 def hash_secret(secret: str) -> str:
-    """The hash of a secret that was drawn at random; a secret that can be guessed would need a slower one."""
+    """Return the hash of a secret that was drawn at random; a secret that can be guessed would need a slower one."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-# Which names the door answers to, and which pages may change something: against DNS rebinding and
-# forged requests. A browser sends the name that it connects to in Host, and the page that asks in
-# Origin; no page can change either. Cookies prove nothing: the browser adds them for any page.
+# The names that the door answers to, and the pages that may change something: against DNS rebinding and forged requests. A
+# browser sends the name that it connects to in Host, and the page that asks in Origin; no page can change either. Cookies prove
+# nothing: the browser adds them for any page.
 
 
 Headers = Sequence[tuple[bytes, bytes]]
@@ -63,13 +64,13 @@ class Addresses:
             raise Refused(403, "the door has another name. Use the address that it printed, or start it with --allow-host.")
 
     def check_change(self, headers: Headers) -> None:
-        """Refuse what could change something unless a page of the door's own asks."""
+        """Refuse a request that could change something unless a page of the door's own sends it."""
         is_ours = (read_one(headers, b"origin") or "").lower() in self.origins
         if not is_ours or read_one(headers, b"sec-fetch-site") not in (None, "same-origin"):
             raise Refused(403, "this was asked by a page that is not the door's own, or by no page at all.")
 
     def check_look(self, headers: Headers) -> None:
-        """Refuse to be a picture, a script or a frame of another page; links may lead here."""
+        """Refuse requests for a picture, a script or a frame of another page; links may lead here."""
         if read_one(headers, b"sec-fetch-site") in (None, "none", "same-origin"):
             return
         if (read_one(headers, b"sec-fetch-mode"), read_one(headers, b"sec-fetch-dest")) != ("navigate", "document"):
@@ -77,27 +78,28 @@ class Addresses:
 
 
 def local_addresses(port: int, also: Iterable[str] = ()) -> Addresses:
-    """The addresses of a door on this machine, with other names under which it is reached."""
+    """Return the addresses of a door on this machine, with other names under which it is reached."""
     hosts = frozenset({f"127.0.0.1:{port}", f"localhost:{port}", *(name.lower() for name in also)})
     return Addresses(hosts, frozenset(f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts))
 
 
 def proxy_addresses(hosts: Iterable[str]) -> Addresses:
-    """The addresses of a door behind a proxy with these names: its pages come by TLS."""
+    """Return the addresses of a door behind a proxy with these names: its pages come by TLS."""
     names = frozenset(host.lower() for host in hosts)
     return Addresses(names, frozenset(f"https://{name}" for name in names))
 
 
 def read_one(headers: Headers, name: bytes) -> str | None:
-    """The value of a header, None without one; `Refused` where it stands twice, since two readers could take different ones."""
+    """Return the value of a header, or None without one; raises `Refused` where it occurs twice, since two readers could take
+    different ones."""
     values = [value for key, value in headers if key.lower() == name]
     if len(values) > 1:
         raise Refused(400, "a header stands twice that may stand once.")
     return values[0].decode("latin-1").strip() if values else None
 
 
-# Who somebody is, where a reverse proxy has asked an OIDC provider: its headers count with the secret
-# that it shares with us. Its address proves nothing: any account can connect from 127.0.0.1.
+# The identity of a person, where a reverse proxy has asked an OIDC provider: its headers count with the secret that it shares
+# with us. Its address proves nothing: any account can connect from 127.0.0.1.
 
 
 EXAMPLE = "docs/operating.md has an example."
@@ -115,11 +117,11 @@ class ProxyHeaders:
 
     @property
     def addresses(self) -> Addresses:
-        """The addresses of pages behind the proxy, which come by TLS."""
+        """Return the addresses of pages behind the proxy, which come by TLS."""
         return proxy_addresses(self.hosts)
 
     def find_person(self, headers: Headers) -> str:
-        """The name of the person who asks, by the proxy; `Refused` if they did not come through it."""
+        """Return the name of the person who asks, by the proxy; raises `Refused` if they did not come through it."""
         secret = read_one(headers, self.secret_header.encode()) or ""
         if not hmac.compare_digest(secret.encode("latin-1"), self.secret.encode()):
             raise Refused(403, "this did not come through the proxy that the door trusts.")
@@ -130,7 +132,7 @@ class ProxyHeaders:
 
 
 def read_proxy_file(file: Path, *, headers: Sequence[str], lists: Sequence[str]) -> dict[str, Any]:
-    """The settings of a proxy in a file: `secret` from its `secret_file`, names of `headers` in lower case, and `lists` of
+    """Return the settings of a proxy in a file: `secret` from its `secret_file`, names of `headers` in lower case, and `lists` of
     texts. Paths in it start at its folder."""
     document, where = read_yaml(read_text(file)), str(file)
     if document.problems:
@@ -154,7 +156,7 @@ def read_proxy_file(file: Path, *, headers: Sequence[str], lists: Sequence[str])
 
 
 def _read_secret(file: Path) -> str:
-    """The secret of the proxy, which nobody else may read."""
+    """Return the secret of the proxy; refused if another account can read its file."""
     if not file.is_file():
         raise WrongUsage("the file with the proxy's secret is missing.", where=str(file), remedy=EXAMPLE)
     if file.stat().st_mode & 0o007:
@@ -169,9 +171,9 @@ def _read_secret(file: Path) -> str:
     return secret
 
 
-# Where a web page of ours listens: at a port of this machine, or at a Unix socket in a folder of its
-# account. Any account can bind a port above 1023 first, and then gets everything that browsers and
-# proxies send there. No other account can make a socket in the server's folder.
+# Where a web page of ours listens: at a port of this machine, or at a Unix socket in a folder of its account. Any account can
+# bind a port above 1023 first, and then gets everything that browsers and proxies send there. No other account can make a socket
+# in the server's folder.
 
 
 _QUEUE = 2048  # connections that the system holds until we accept them
@@ -180,7 +182,7 @@ _SOCKET_MODE = 0o660  # the owner, and the group that the folder gives it: the p
 
 @contextlib.contextmanager
 def opened_listener(port: int, uds: Path | None = None) -> Generator[socket.socket]:
-    """A socket that listens at the path `uds`, or else at this port; raises `WrongUsage` where it cannot."""
+    """Yield a socket that listens at the path `uds`, or else at this port; raises `WrongUsage` where it cannot."""
     with _opened_port(port) if uds is None else opened_socket(uds) as listener:
         yield listener
 
@@ -207,9 +209,8 @@ def _refuse_port(port: int, *, in_use: bool, why: str | None) -> WrongUsage:
 
 @contextlib.contextmanager
 def opened_socket(path: Path, *, mode: int = _SOCKET_MODE, option: str = "--uds") -> Generator[socket.socket]:
-    """A socket that listens at a path, for the owner and the group of its folder, or as `mode` says.
-    The path is free again afterwards. Raises `WrongUsage` where others can write to the folder, or
-    a process listens."""
+    """Yield a socket that listens at a path, for the owner and the group of its folder, or with the mode `mode`. The path is free
+    again afterwards. Raises `WrongUsage` where others can write to the folder, or a process listens."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         try:
             _check_folder(path.parent)
@@ -222,7 +223,7 @@ def opened_socket(path: Path, *, mode: int = _SOCKET_MODE, option: str = "--uds"
                 remedy=f"Name another: {option}.",
             ) from None
         try:
-            path.chmod(mode)  # before `listen`: until then nobody can connect
+            path.chmod(mode)  # before `listen`, so that no client can connect earlier
             listener.listen(_QUEUE)
             yield listener
         finally:
@@ -251,10 +252,9 @@ def _remove_dead_socket(path: Path) -> None:
         path.unlink()
 
 
-# Limits of our web servers. uvicorn sets no deadline for a request, and its `limit_concurrency` refuses
-# everybody alike: a thousand connections with half a head each would take all files that the process
-# may open. This protocol ends slow requests. Where there are too many connections, it ends the one that
-# has waited longest for the rest of a request.
+# Limits of our web servers. uvicorn sets no deadline for a request, and its `limit_concurrency` refuses everyone alike: a
+# thousand connections with half a head each would take all files that the process may open. This protocol ends slow requests.
+# Where there are too many connections, it ends the one that has waited longest for the rest of a request.
 
 
 HEAD_SECONDS = 10.0  # for the head of a request: browsers and proxies send it at once
@@ -274,7 +274,7 @@ _CLOSING_SECONDS = 5  # a page that stays open must not keep the server from end
 
 
 def configure_server(application: Any, *, http: Any = None, **more: Any) -> uvicorn.Config:
-    """The settings of a server whose connections end when they are too slow, and make room for others."""
+    """Return the settings of a server whose connections end when they are too slow, and make room for others."""
     return uvicorn.Config(
         application,
         log_level="warning",
@@ -288,7 +288,7 @@ def configure_server(application: Any, *, http: Any = None, **more: Any) -> uvic
 
 
 class Server(uvicorn.Server):
-    """Calls `ready` once it answers."""
+    """A server that calls `ready` once it answers."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -302,8 +302,8 @@ class Server(uvicorn.Server):
 
 
 async def read_body(parts: AsyncIterable[bytes], longest: int, find_longest: Callable[[], Awaitable[int]] | None = None) -> bytes:
-    """The body of a request; `Refused` where it is longer than `longest` bytes, or than what
-    `find_longest` gives, which is only called for a body that is longer."""
+    """Return the body of a request; raises `Refused` where it is longer than `longest` bytes, or than the result of
+    `find_longest`, which is only called for a longer body."""
     body = bytearray()
     async for part in parts:
         body += part
@@ -321,8 +321,8 @@ def with_headers(
     defaults: Mapping[bytes, bytes],
     more: Iterable[tuple[bytes, bytes]] = (),
 ) -> Send:
-    """A `send` that adds headers to every answer: `always` replaces the answer's, `defaults` counts
-    where it has none of that name, and `more` is added to its headers."""
+    """Return a `send` that adds headers to every answer: `always` replaces the answer's, `defaults` counts where it has none of
+    that name, and `more` is added to its headers."""
 
     async def send_with(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
@@ -348,7 +348,7 @@ class PatientProtocol(H11Protocol):
 
     @property
     def waits(self) -> bool:
-        """Whether the other end has a request to begin or to finish."""
+        """Return whether the other end has a request to begin or to finish."""
         cycle: Any = self.cycle
         return cycle is None or bool(cycle.response_complete or cycle.more_body)
 
@@ -365,24 +365,24 @@ class PatientProtocol(H11Protocol):
         self._set_deadline()
 
     def on_response_complete(self) -> None:
-        """Called when an answer was sent."""
+        """Restart the deadline after an answer was sent."""
         super().on_response_complete()
         self._set_deadline()
 
     def pause_writing(self) -> None:
-        """The other end takes nothing more for now."""
+        """Note that the other end takes nothing more for now."""
         super().pause_writing()
         if self._stalled is None:
             self._stalled = self.loop.call_later(TAKING_SECONDS, self.end)
 
     def resume_writing(self) -> None:
-        """The other end has taken what there was."""
+        """Note that the other end takes data again."""
         super().resume_writing()
         _cancel(self._stalled)
         self._stalled = None
 
     def handle_websocket_upgrade(self, event: Any) -> None:
-        """The connection is another protocol's from here on."""
+        """Give the connection to another protocol, which handles it from here on."""
         self._leave()
         super().handle_websocket_upgrade(event)
 
@@ -392,7 +392,7 @@ class PatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def end(self) -> None:
-        """Close the connection without waiting for what the other end has not taken."""
+        """Close the connection without waiting until the other end has taken everything."""
         self._leave()
         self.transport.abort()
 

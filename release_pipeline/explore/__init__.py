@@ -1,1 +1,1 @@
-"""Choosing a method and its setting before anything is spent, and drafting a policy."""
+"""Choosing a method and its setting before any budget is spent, and drafting a policy."""

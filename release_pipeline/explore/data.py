@@ -33,11 +33,11 @@ from release_pipeline.store.source import SourceReader, find_file, open_raw
 Numbers = npt.NDArray[np.float64]
 KEY = bytes(32)  # of choices that protect nothing: the same table every time
 NOTHING = ColumnSketch()
-TAIL = 3.0  # e-foldings over which values beyond the last quantile reach the end of the domain
+TAIL = 3.0  # e-foldings in which values beyond the last quantile reach the end of the domain
 
 
 def make_up(policy: Policy, *, rows: int | None) -> tuple[Records, tuple[str, ...]]:
-    """A table that is as the policy's `shape` says, and what to keep in mind of it."""
+    """Return a table made from the policy's `shape`, and what to keep in mind about it."""
     sketch = policy.shape
     if sketch is None:
         raise WrongUsage(
@@ -69,7 +69,7 @@ def make_up(policy: Policy, *, rows: int | None) -> tuple[Records, tuple[str, ..
 
 
 def make_numbers(column: NoiseColumn, assumed: ColumnSketch, scores: Numbers, random: Random) -> Numbers:
-    """Numbers of a column in the order of these scores; points beyond the domain where there is no value."""
+    """Return the numbers of a column in the order of these scores; points beyond the domain where there is no value."""
     count = len(scores)
     missing = [round(float(share) * count) for share in assumed.missing.values()]
     order = np.argsort(scores, kind="stable")
@@ -84,7 +84,7 @@ def make_numbers(column: NoiseColumn, assumed: ColumnSketch, scores: Numbers, ra
 
 
 def _values_in_order(column: NoiseColumn, assumed: ColumnSketch, count: int) -> Numbers:
-    """As many values as there are records, ascending, on the grid."""
+    """Return as many values as there are records, ascending, on the grid."""
     share_valued = 1 - float(sum(assumed.missing.values(), Decimal(0)))
     heaps = {float(value): round(count * float(share) / max(share_valued, 1e-9)) for value, share in assumed.at.items()}
     others = max(count - sum(heaps.values()), 0)
@@ -95,8 +95,8 @@ def _values_in_order(column: NoiseColumn, assumed: ColumnSketch, count: int) -> 
 
 
 def quantile_function(assumed: ColumnSketch, domain: tuple[float, float]) -> Callable[[Numbers], Numbers]:
-    """The values at shares of the records: lines between those that are said; beyond the last one values grow by e-foldings to
-    the end of the domain, which hardly any reaches."""
+    """Return the function from shares of the records to values: straight lines between the stated quantiles; beyond the last one
+    values grow by e-foldings to the end of the domain, which hardly any reaches."""
     shares = [float(share) for share in assumed.quantiles]
     values = [float(value) for value in assumed.quantiles.values()]
     if not shares or shares[0] > 0:
@@ -107,7 +107,7 @@ def quantile_function(assumed: ColumnSketch, domain: tuple[float, float]) -> Cal
         inner = np.interp(places, shares, values)
         if last >= 1:
             return inner
-        if len(shares) == 1:  # nothing is said: even
+        if len(shares) == 1:  # no quantile is stated: an even distribution
             return domain[0] + (domain[1] - domain[0]) * places
         beyond = np.clip((places - last) / (1 - last), 0, 1)
         grown = top + (domain[1] - top) * np.expm1(TAIL * beyond) / math.expm1(TAIL)
@@ -130,21 +130,19 @@ def _make_entries(column: ListedColumn, assumed: ColumnSketch, count: int, rando
     return entries.cast(pa.int64()) if column.integers else entries
 
 
-# The records that settings are tried on: a public file, or a table that is made up. Neither is a
-# trial on confidential data.
-#
-# A file that is only like the source need not meet the policy: what lies outside a domain is moved
-# into it, and records that have an entry which is not declared are left out. Warnings say both.
+# The records that settings are tried on: a public file, or a table that is made up. Neither is a trial on confidential data. A
+# file that is only similar to the source need not meet the policy: values outside a domain are moved into it, and records with an
+# undeclared entry are left out. Warnings report both.
 
 
-LEAST = 20  # records; with fewer, figures say nothing
-LEAST_MOVED = 0.0005  # share of records outside of a domain from which a warning says so
+LEAST = 20  # records; with fewer, figures mean nothing
+LEAST_MOVED = 0.0005  # share of records outside of a domain from which a warning reports it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What somebody wants to know. Either `like` or `shape`; `public`: where anybody finds the file
-    `like`; `refused`: settings that the ledger would refuse are tried too."""
+    """The request for an exploration. Either `like` or `shape`; `public`: where anyone finds the file `like`; `refused`: settings
+    that the ledger would refuse are tried too."""
 
     like: Path | None = None
     public: str = ""
@@ -159,7 +157,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Records, a `description` of what they are, and `warnings` of what was done to make them such."""
+    """Records, a `description` of their origin, and `warnings` of what was done to make them fit."""
 
     records: Records
     description: str
@@ -167,7 +165,7 @@ class Data:
 
 
 def read_data(policy: Policy, asked: Asked, site: Site | None, settings: Sequence[Setting], file: Path) -> Data:
-    """The records that are asked for. That somebody says that a file is public is noted before it is read."""
+    """Return the requested records. A statement that a file is public is recorded before the file is read."""
     if asked.like is None:
         records, warnings = make_up(policy, rows=asked.rows)
         return Data(records, f"a table made up of the shape in {file.name}", warnings)
@@ -179,15 +177,14 @@ def read_data(policy: Policy, asked: Asked, site: Site | None, settings: Sequenc
 
 
 def read_file(policy: Policy, file: Path, description: str, *, release: str | None = None) -> Data:
-    """The records of a file that has the columns of a policy."""
+    """Return the records of a file that has the columns of a policy."""
     source = find_file(file, expected=policy.declared)
     return _read_records(policy, source, str(file), description, release=release)
 
 
 @contextmanager
 def _unchanged(file: Path) -> Generator[None]:
-    """What is noted or examined of a file is what is read of it: refused where another took its
-    place meanwhile."""
+    """Yield while the file stays as it was recorded or examined; refused where another took its place meanwhile."""
 
     def know() -> tuple[object, ...]:
         digest, known = hash_file(file), file.stat()
@@ -200,8 +197,8 @@ def _unchanged(file: Path) -> Generator[None]:
 
 
 def _note_public(policy: Policy, asked: Asked, like: Path, site: Site | None, file: Path, compared: Sequence[str]) -> None:
-    """Note that somebody says that a file is public: in the site of the policy, and in that of the
-    ledger. Refused where a site of the policy, of the file or of the ledger knows better."""
+    """Record the statement that a file is public: in the site of the policy, and in that of the ledger. Refused where a site of
+    the policy, of the file or of the ledger knows better."""
     homes = [None if site is None else site.home, find_home(file), find_home(like)]
     sites = {home.resolve(): find_site(home) for home in homes if home is not None}
     for known in sites.values():
@@ -237,15 +234,14 @@ def _read_records(policy: Policy, source: SourceReader, where: str, description:
 
 
 def _needed(policy: Policy) -> list[str]:
-    """The columns of the source that released ones are made of: no person's, none of an
-    expectation."""
+    """Return the columns of the source that released ones are made from: not those of persons or expectations."""
     inputs = {column for how in policy.derive.values() for column in how.inputs}
     wanted = [name for name in policy.released_columns if name not in policy.derive]
     return list(dict.fromkeys((*wanted, *sorted(inputs - policy.derive.keys()))))
 
 
 def _finish(policy: Policy, typed: Callable[[str], pa.Array | None], count: int, where: str, description: str) -> Data:
-    """The records that are declared, their numbers moved into the domain."""
+    """Return the records with declared entries, their numbers moved into the domain."""
     columns: dict[str, pa.Array] = {}
     are_declared = np.ones(count, dtype=np.bool_)
     warnings: list[str] = []

@@ -1,6 +1,5 @@
-"""What `explore --json` prints, and what its page and its lines are made of: every setting, how
-near to the records it is, and what it costs. All figures of the records are distances of releases
-from them: none is a value of the data."""
+"""The document of `explore --json`, from which its page and its lines are made: every setting, how near to the records it is, and
+what it costs. All figures of the records are distances of releases from them: none is a value of the data."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ class ColumnFigures:
 
 @dataclass(frozen=True, slots=True)
 class RungView:
-    """What somebody finds who knows the kept columns of everybody and some masked ones."""
+    """The success of somebody who knows the kept columns of everyone and some masked ones."""
 
     masked: Annotated[int, "how many masked columns are known too"]
     columns: Annotated[tuple[str, ...], "those that link most"]
@@ -55,7 +54,7 @@ class RungView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingView:
-    """A setting, what is left of the data under it, and what it claims and costs."""
+    """A setting, its effect on the data, its claim and its cost."""
 
     number: Annotated[int, "1 is the policy as it is"]
     words: Annotated[str, "it in a line"]
@@ -101,7 +100,7 @@ class RefusedView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExploreDocument:
-    """What `explore --json` prints."""
+    """The document that `explore --json` prints."""
 
     FORMAT: ClassVar[str] = "release-pipeline/explore/1"
 
@@ -118,23 +117,23 @@ class ExploreDocument:
     refused: Annotated[tuple[RefusedView, ...], "those that were not, and why"]
 
 
-# What simulated releases came to, as the document has it.
+# The results of simulated releases, in the form of the document.
 
 
-WIDER = math.sqrt(2)  # the records that settings are tried on, and those of the release, are each a sample of their own
+WIDER = math.sqrt(2)  # the records that settings are tried on, and those of the release, are two samples
 DIGITS = 6
-MANY = 20  # figures, of which the prediction's own width says enough
-WILD = 30  # times the middle, from which on the range of fewer says nothing
+MANY = 20  # from which on the prediction's own width is wide enough
+WILD = 30  # times the middle, from which on the range of fewer figures means nothing
 NOTHING = RangeView(None, None, None)
 
 
 def view_setting(tested: Tried, number: int) -> SettingView:
-    """A setting that was tried; its ledger is another matter."""
+    """Return the view of a setting that was tried, without its ledger."""
     policy, simulated, setting = tested.changed.policy, tested.simulated, tested.changed.setting
     errors = [figures["error"] for figures in simulated.columns.values()]
     ladder = tuple(map(_view_rung, simulated.linkage))
     limit = _find_limit(policy, ladder)
-    met = [] if limit is None else [*tell_linkage(policy)]  # what a policy that passes the gate says; this one does not
+    met = [] if limit is None else [*tell_linkage(policy)]  # the text of a policy that passes the gate; this one does not
     return SettingView(
         number=number,
         words=setting.summary,
@@ -164,10 +163,8 @@ def view_setting(tested: Tried, number: int) -> SettingView:
 
 
 def predict(figures: Numbers, *, widened: float = WIDER) -> RangeView:
-    """The range of one more error like these. `widened`: how many times further the ends are from the
-    middle, for the records of the release are others. Few of different orders of magnitude have only
-    a middle: they predict nothing of one more.
-    """
+    """Return the range of one more error like these. `widened`: how many times further the ends are from the middle, since the
+    records of the release are others. A few figures of different orders of magnitude have only a middle: they predict nothing."""
     known = figures[np.isfinite(figures)]
     if not len(known):
         return NOTHING
@@ -180,9 +177,8 @@ def predict(figures: Numbers, *, widened: float = WIDER) -> RangeView:
 
 
 def predict_off(distances: Numbers) -> RangeView:
-    """The range of one more distance of a figure from its own: from 0 to where a normal number of the
-    same mean square is in 99 of 100 cases, by Student's t.
-    """
+    """Return the range of one more distance of a figure from its own: from 0 to where a normal number of the same mean square is
+    in 99 of 100 cases, by Student's t."""
     known = distances[np.isfinite(distances)]
     if len(known) < 2:
         return NOTHING
@@ -193,7 +189,7 @@ def predict_off(distances: Numbers) -> RangeView:
 
 
 def round_figure(value: float) -> float:
-    """Six significant digits."""
+    """Return the value with six significant digits."""
     return float(f"{value:.{DIGITS}g}")
 
 
@@ -208,7 +204,7 @@ def _view_rung(rung: Rung) -> RungView:
 
 
 def _find_limit(policy: Policy, ladder: Sequence[RungView]) -> float | None:
-    """The policy's limit on linkage, where it would refuse the setting."""
+    """Return the policy's limit on linkage, where it would refuse the setting."""
     limit = policy.gates.linkage
     if limit is None or not ladder or keeps_linkage(policy, limit) or ladder[-1].linked <= limit:
         return None
@@ -216,8 +212,7 @@ def _find_limit(policy: Policy, ladder: Sequence[RungView]) -> float | None:
 
 
 def _propose(policy: Policy, ladder: Sequence[RungView]) -> str:
-    """How swapping would keep the policy's limit on linkage, or that of `RISKY`, where more is
-    linked."""
+    """Return how swapping would keep the policy's limit on linkage, or that of `RISKY`, where more is linked."""
     limit = policy.gates.linkage or RISKY
     is_kept = not ladder or ladder[-1].linked <= limit or keeps_linkage(policy, limit)
     return "" if is_kept else propose_swap(policy, limit)

@@ -20,7 +20,7 @@ from release_pipeline.policy.values.scalars import LONGEST_REASON, canonical_nam
 from release_pipeline.store.source import FileSource, find_file
 from release_pipeline.store.survey_files import SurveyColumn, SurveyFile, SurveySource, describe_survey
 
-_MOST_LISTED = 100  # more are a list of their own: of places, or of people
+_MOST_LISTED = 100  # more are a separate list: of places, or of people
 _NO_ANSWER = "no answer"
 _MOST_WORDS = 4
 _NONE_GIVEN = re.compile(
@@ -34,7 +34,7 @@ _WORDS = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")  # of YAM
 
 
 def propose(column: SurveyColumn) -> Iterator[str]:
-    """The lines of comment on a column, each without its #."""
+    """Yield the lines of comment on a column, each without its #."""
     if column.label.strip():
         yield f"label: {_scalar(column.label)}"
     values = [(code, label) for code, label in column.labels if not _is_missing(code, column)]
@@ -55,13 +55,13 @@ def propose(column: SurveyColumn) -> Iterator[str]:
 
 
 def propose_title(label: str) -> dict[str, list[str]]:
-    """The lines of comment on `about: title`, where the file has a label."""
+    """Return the lines of comment on `about: title`, where the file has a label."""
     return {"title": [f"title: {_scalar(label)}"]} if label.strip() else {}
 
 
 def _is_missing(code: str, column: SurveyColumn) -> bool:
-    """Whether a code stands for no answer: a letter of Stata or SAS, one in a range that the file names, or one whose label says
-    so."""
+    """Return whether a code means no answer: a letter of Stata or SAS, one in a range that the file names, or one whose label
+    says so."""
     if any(known == code and _says_none(label) for known, label in column.labels):
         return True
     if not column.is_text and re.fullmatch(r"\.[A-Za-z_]", code):
@@ -70,7 +70,7 @@ def _is_missing(code: str, column: SurveyColumn) -> bool:
 
 
 def _says_none(label: str) -> bool:
-    """Whether a label is of an answer that was not given. One of many words says something else, too."""
+    """Return whether a label means that no answer was given. One of many words means something else, too."""
     return len(label.split()) <= _MOST_WORDS and _NONE_GIVEN.search(label) is not None
 
 
@@ -86,7 +86,7 @@ def _range(low: str, high: str) -> str:
 
 
 def _tidy(text: str, longest: int = LONGEST_LABEL) -> str:
-    """One line, whatever breaks lines in YAML, and not too long."""
+    """Return the text in one line, without characters that break lines in YAML, and not too long."""
     line = "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
     return line if len(line) <= longest else f"{line[: longest - 3]}..."
 
@@ -96,20 +96,17 @@ def _mapping(pairs: Iterable[tuple[str, str]], longest: int) -> str:
 
 
 def _scalar(text: str, longest: int = LONGEST_LABEL) -> str:
-    """A code or label as YAML has it."""
+    """Return a code or label as YAML has it."""
     text = _tidy(text, longest)
     if _NUMBER.fullmatch(text) or (_PLAIN.fullmatch(text) and text.lower() not in _WORDS):
         return text
     return json.dumps(text, ensure_ascii=False)
 
 
-# A policy skeleton from a header. Every role, domain and reason is left for a person; `check`
-# refuses it until then.
-#
-# What is taken for a header goes into the policy, which is no secret. A file that has none would
-# put its first person there. So a CSV must show that its first line is one, or a person who has
-# looked says so. What a Stata, SPSS or SAS file says of its columns and of itself are comments
-# next to them (`proposals`).
+# A policy skeleton from a header. Every role, domain and reason is left for a person; `check` refuses it until then. The header
+# goes into the policy, which is no secret. A file without one would put its first person there. So a CSV must show that its first
+# line is a header, or a person who has checked says so. The labels in a Stata, SPSS or SAS file become comments next to its
+# columns (`proposals`).
 
 
 _DATUM = re.compile(  # a number, a date, a time, a telephone number, an address of e-mail: none is the name of a column
@@ -118,7 +115,7 @@ _DATUM = re.compile(  # a number, a date, a time, a telephone number, an address
 )
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "nil", ".", "-", "?", "missing", "unknown", "not known"}
 POLICIES = "policies"  # the folder of a site that has them
-_LINES = 100_000  # of a file are looked at
+_LINES = 100_000  # of a file that are read
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -130,8 +127,8 @@ def draft_policy(
     columns: Sequence[str] | None = None,
     policy_file: Path | None = None,
 ) -> str:
-    """The text of a policy for `file`, made of its header and of the labels of a file that has some; nothing is inferred from
-    data. `header`: a person has seen that the first line holds names. `columns`: those to work with; the others are dropped.
+    """Return the text of a policy for `file`, made from its header and its labels, if any; nothing is inferred from data.
+    `header`: a person has seen that the first line holds names. `columns`: those to work with; the others are dropped.
     `policy_file`: where the policy will be."""
     source = find_file(file, expected=frozenset())
     if len({look_alike_key(column) for column in source.header}) < len(source.header) or not all(source.header):
@@ -189,7 +186,7 @@ gates: {{min_rows: }}
 
 
 def _choose(header: Sequence[str], columns: Sequence[str] | None, file: Path) -> Sequence[str]:
-    """The columns to work with, in the order of the file."""
+    """Return the columns to work with, in the order of the file."""
     if columns is None:
         return header
     known = {canonical_name(column): column for column in header}
@@ -204,7 +201,7 @@ def _choose(header: Sequence[str], columns: Sequence[str] | None, file: Path) ->
 
 
 def _name_source(file: Path, policy_file: Path | None) -> str:
-    """The file as the policy names it: relative to its site, where both are in one."""
+    """Return the file as the policy names it: relative to its site, where both are in one."""
     folder = None if policy_file is None else policy_file.resolve().parent
     site = folder.parent if folder is not None and folder.name == POLICIES else None
     whole = file.resolve()
@@ -212,8 +209,8 @@ def _name_source(file: Path, policy_file: Path | None) -> str:
 
 
 def _check_header(source: FileSource) -> None:
-    """Refuse a CSV whose first line may be a person: one of its texts stands in its column again, or no column is of numbers or
-    dates, so that nothing sets the first line off from the others."""
+    """Refuse a CSV whose first line may be a person: one of its texts is in its column again, or no column is of numbers or
+    dates, so that nothing distinguishes the first line from the others."""
     texts: list[set[bool]] = [set() for _ in source.header]  # of each column, whether its entries are data by their shape
     again: set[int] = set()
     for row in _read_body(source):
@@ -237,7 +234,7 @@ def _check_header(source: FileSource) -> None:
 
 
 def _read_body(source: FileSource) -> Sequence[Sequence[str]]:
-    """The records after the first line, as many as are looked at; none of a file that cannot be read so far."""
+    """Return the records after the first line, up to `_LINES`; none of a file that cannot be read so far."""
     try:
         with source.path.open(encoding="utf-8-sig", errors="replace", newline="") as text:
             return list(islice(csv.reader(text, delimiter=source.delimiter), 1, _LINES))
@@ -246,7 +243,7 @@ def _read_body(source: FileSource) -> Sequence[Sequence[str]]:
 
 
 def _describe(source: FileSource | SurveySource) -> SurveyFile:
-    """The labels that the file itself has; a CSV or Parquet file has none."""
+    """Return the labels in the file itself; a CSV or Parquet file has none."""
     if not isinstance(source, SurveySource):
         return SurveyFile("", ())
     return describe_survey(source.path, source.ending, where=source.name)

@@ -1,4 +1,4 @@
-"""Settings that were tried, as one table for the terminal, made of the document that `explore --json` prints."""
+"""The settings that were tried, as one table for the terminal, made from the document that `explore --json` prints."""
 
 from __future__ import annotations
 
@@ -28,18 +28,17 @@ from release_pipeline.policy.values.formats import ask_for_near, decimal_text
 from release_pipeline.sentences import EXPLORE
 from release_pipeline.store.site import Site, find_site
 
-Plain = Mapping[str, Any]  # of a document, as a script reads it
+Plain = Mapping[str, Any]  # a part of a document, as a script reads it
 Draw = Callable[[Sequence[Sequence[str]]], Iterable[str]]  # a table of rows, the head first, as lines
 SHOWN = 12  # settings in the terminal, where not all are asked for
-MOST_COLUMNS = 6  # whose errors have a column of their own in the terminal
+MOST_COLUMNS = 6  # whose errors have a separate column in the terminal
 DIGITS = 2
-_AMOUNT_DIGITS, _LONG_AMOUNT = 4, re.compile(r"(?<![\d.])\d+\.\d{7,}(?!\d)")  # of rho, and of the epsilon that it is
+_AMOUNT_DIGITS, _LONG_AMOUNT = 4, re.compile(r"(?<![\d.])\d+\.\d{7,}(?!\d)")  # of rho, and of its epsilon
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table in words: the heads of its columns, and the cells of each setting. `is_best`: whether
-    no other beats it."""
+    """A table as text: the heads of its columns, and the cells of each setting. `is_best`: whether no other beats it."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -47,8 +46,8 @@ class Table:
 
 
 def tabulate(document: Plain) -> Table:
-    """Every setting that was tried in a row: what it claims, how near to the records it is, who is
-    linked, what is left to spend."""
+    """Return the table with a row for every setting: its claim, how near to the records it is, who is linked, and the remaining
+    budget."""
     settings: Sequence[Plain] = document["settings"]
     heads = EXPLORE.read_section("head")
     is_best = _find_best(settings)
@@ -71,8 +70,8 @@ def tabulate(document: Plain) -> Table:
 
 
 def describe_exploration(document: Plain, *, every: bool, draw: Draw | None = None) -> Iterator[str]:
-    """The document in lines for a person; the policy's own setting and the best, or every one.
-    `draw` draws the table in another way."""
+    """Yield the document in lines for a person; the policy's own setting and the best, or every one. `draw` draws the table in
+    another way."""
     yield EXPLORE("line.tried", policy=document["policy"], words=document["on_words"], rows=count_of(document["rows"], "record"))
     yield from (EXPLORE("line.note", words=words) for words in document["warnings"])
     table = tabulate(document)
@@ -91,7 +90,7 @@ def describe_exploration(document: Plain, *, every: bool, draw: Draw | None = No
 
 
 def describe_figures(document: Plain) -> Iterator[str]:
-    """What the figures of the table mean, and what would lower the risks that it shows."""
+    """Yield the meaning of the table's figures, and what would lower the risks that it shows."""
     settings: Sequence[Plain] = document["settings"]
     if not settings:
         yield EXPLORE("line.nothing")
@@ -112,7 +111,7 @@ def describe_figures(document: Plain) -> Iterator[str]:
 
 
 def _say_lines(settings: Iterable[Plain]) -> Iterator[str]:
-    """Of each setting but the policy's own what a policy file has with it, for a person to put there."""
+    """Yield, for each setting except the policy's own, the lines that a person would put into the policy file."""
     for setting in settings:
         if setting["number"] != 1:
             lines = "; ".join((setting["block"], *setting["changes"]))
@@ -120,7 +119,7 @@ def _say_lines(settings: Iterable[Plain]) -> Iterator[str]:
 
 
 def align(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Rows of cells as lines, each column as wide as its widest cell."""
+    """Yield rows of cells as lines, each column as wide as its widest cell."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for first, *rest in rows:
         cells = (cell.ljust(width) for cell, width in zip(rest, widths[1:], strict=True))
@@ -128,7 +127,7 @@ def align(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def describe_claim(setting: Plain) -> str:
-    """The kind of claim, in a cell."""
+    """Return the kind of claim, in a cell."""
     kinds = EXPLORE.read_section("definition")
     scopes = EXPLORE.read_section("scope")
     scope = scopes["table" if setting["covers_table"] else setting["scope"]]
@@ -136,7 +135,7 @@ def describe_claim(setting: Plain) -> str:
 
 
 def describe_linkage(setting: Plain) -> str:
-    """The ladder of linkage in a cell, and whether the gate would refuse it."""
+    """Return the ladder of linkage in a cell, and whether the gate would refuse it."""
     if not (ladder := setting["linkage_ladder"]):
         return EXPLORE("cell.nobodys")
     linked = " / ".join(format_share(rung["linked"], DIGITS) for rung in ladder)
@@ -144,7 +143,7 @@ def describe_linkage(setting: Plain) -> str:
 
 
 def describe_ledger(ledger: Plain | None) -> str:
-    """What the ledger has left after a release, in a cell."""
+    """Return the remaining budget of the ledger after a release, in a cell."""
     if ledger is None:
         return EXPLORE("ledger.none")
     if ledger["rows_needed"]:
@@ -160,7 +159,7 @@ def describe_ledger(ledger: Plain | None) -> str:
 
 
 def say_range(figure: Plain) -> str:
-    """A figure, and where 99 of 100 releases have it."""
+    """Return a figure, and the range of 99 of 100 releases."""
     middle, low, high = (format_number(figure[key], DIGITS) for key in ("middle", "low", "high"))
     if figure["middle"] is not None and figure["low"] is None:
         return EXPLORE("cell.few", middle=middle)
@@ -170,8 +169,9 @@ def say_range(figure: Plain) -> str:
 
 
 def round_amounts(text: str, *, up: bool = True) -> str:
-    """A text whose amounts of seven decimals and more have four significant digits. A rho is that of a declared epsilon, rounded
-    down, so that both have as many as the ledger counts; rounded up they are true still, and what is left is rounded down.
+    """Return the text with four significant digits in amounts of seven decimals and more. A rho is that of a declared epsilon,
+    rounded down, so that both have as many digits as the ledger counts. Amounts stay true when rounded up; remaining budget is
+    rounded down.
 
     >>> round_amounts("rho 0.184912345, which is epsilon 2.999999995 at delta 0.000001")
     'rho 0.185, which is epsilon 3 at delta 0.000001'
@@ -194,7 +194,7 @@ def _find_best(settings: Sequence[Plain]) -> list[bool]:
 
 
 def _choose(document: Plain, table: Table) -> list[int]:
-    """The policy's own setting, and of those that no other beats the first, method by method."""
+    """Return the policy's own setting, and of those that no other beats the first, method by method."""
     settings: Sequence[Plain] = document["settings"]
     best = [at for at, one in enumerate(settings) if table.is_best[at] and one["number"] != 1]
     best.sort(key=lambda at: (settings[at]["method"], float(settings[at]["epsilon"] or 0)))
@@ -202,8 +202,7 @@ def _choose(document: Plain, table: Table) -> list[int]:
 
 
 def _sum_up(document: Plain) -> Iterator[str]:
-    """What was not tried: of a method that was not tried at all what most of its settings would be
-    refused for."""
+    """Yield what was not tried: for a method that was not tried at all, the reason that would refuse most of its settings."""
     tried = {setting["method"] for setting in document["settings"]}
     reasons: dict[str, Counter[str]] = {}
     for refused in document["refused"]:
@@ -219,7 +218,7 @@ def _sum_up(document: Plain) -> Iterator[str]:
 
 
 def _say_numbers(settings: Sequence[Plain]) -> str:
-    """The numbers of settings, those in a row by the first and the last.
+    """Return the numbers of settings; successive ones by the first and the last.
 
     >>> _say_numbers([{"number": number} for number in (1, 3, 4, 5, 9)])
     '1, 3-5, 9'
@@ -241,13 +240,12 @@ Progress = Callable[[str], None]
 
 
 def explore(file: Path, asked: Asked, *, progress: Progress) -> ExploreDocument:
-    """Every setting of the policy in `file` that was asked for, with what releases would be like,
-    and what they would cost."""
+    """Return every setting of the policy in `file` that was asked for, with predictions of its releases and their cost."""
     check = check_policy(file, rows=None, home=asked.home)
     policy, written = check.plan.policy, Written.of(file)
     site = None if check.home is None else find_site(check.home)
     if site is not None:
-        read_caps(site).of(policy)  # refused before anything is noted or simulated
+        read_caps(site).of(policy)  # refused before anything is recorded or simulated
     settings = list_asked(written, policy, asked.axes)
     refused = [] if site is None or asked.refused else _ask_ledger(site, written, settings, asked.rows)
     data = read_data(policy, asked, site, settings, file)
@@ -263,7 +261,7 @@ def explore(file: Path, asked: Asked, *, progress: Progress) -> ExploreDocument:
 
 
 def list_asked(written: Written, policy: Policy, axes: Axes) -> list[Setting]:
-    """The settings that are asked for, in the order of their numbers."""
+    """Return the settings that are asked for, in the order of their numbers."""
     if not policy.noise_columns:
         raise WrongUsage("no column of this policy is masked.", where=written.name, remedy="There is nothing to choose.")
     for name in axes.methods:
@@ -274,7 +272,7 @@ def list_asked(written: Written, policy: Policy, axes: Axes) -> list[Setting]:
 
 
 def _ask_ledger(site: Site, written: Written, settings: Sequence[Setting], rows: int | None) -> list[Refused]:
-    """The settings of which the ledger would refuse a release, as it is now."""
+    """Return the settings of which the ledger would refuse a release, as it is now."""
     changed: list[Changed] = []
     for setting in settings:
         with suppress(PolicyInvalid):  # it is refused for what is wrong with it
@@ -290,8 +288,7 @@ def _read_ledgers(site: Site | None, changed: Sequence[Changed], rows: int | Non
 
 
 def _refuse(room: HeadroomView | None) -> str:
-    """Why the ledger would refuse the next release; empty where it would not, or where that is not
-    known."""
+    """Return why the ledger would refuse the next release; empty where it would not, or where that is not known."""
     if room is None:
         return ""
     if room.needs:
@@ -304,7 +301,7 @@ def _refuse(room: HeadroomView | None) -> str:
 def _try_others(
     bench: Bench, settings: Sequence[Setting], refused: Sequence[Refused], *, progress: Progress
 ) -> list[Tried | Refused]:
-    """What each setting comes to, in their order; those that are refused already are not tried."""
+    """Return the result of each setting, in their order; those that are refused already are not tried."""
     by_words = {refusal.setting.summary: refusal for refusal in refused}
     open_settings = [setting for setting in settings if setting.summary not in by_words]
     tried = iter(try_settings(bench, open_settings, progress=progress))

@@ -1,5 +1,4 @@
-"""Settings tried on the same records, on all processors: what each comes to, or why nothing
-does."""
+"""Tries settings on the same records, on all processors: the result of each, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -27,15 +26,14 @@ from release_pipeline.policy.values.text import read_yaml
 CELLS = 4_000_000  # simulated values of a setting, about
 FEWEST, MOST = 5, 30  # draws of a setting
 SLOW_CELLS, SLOWLY = 1_000_000, 10  # released values from which on slow methods have the fewest draws, and else the most of these
-GROUPING = ("mdav", "vectors", "classes")  # families that put records together by several columns
+GROUPING = ("mdav", "vectors", "classes")  # released values from which on slow methods have the fewest draws, else the most
 WORTH_A_PROCESS = 20_000  # records of all settings: with fewer a process costs more than it saves
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Written:
-    """A policy as its file has it: text, and the files that it names. `name`: how messages call
-    it."""
+    """A policy as its file has it: text, and the files that it names. `name`: its name in messages."""
 
     text: str
     name: str
@@ -43,25 +41,25 @@ class Written:
 
     @classmethod
     def of(cls, file: Path) -> Written:
-        """The policy in a file."""
+        """Return the policy in a file."""
         text, read = read_policy(file), reader_beside(file)
         return cls(text, str(file), {name: read(name) for name in list_files(text)})
 
     @cached_property
     def raw(self) -> dict[str, Any]:
-        """Its values."""
+        """Return its values."""
         return read_yaml(self.text).value
 
     def change(self, setting: Setting) -> Changed:
-        """The policy that it would be under a setting."""
+        """Return the policy under a setting."""
         return apply(self.text, setting, name=self.name, read=self.files.__getitem__)
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Records on which settings are tried, and how. Each simulated release has records of its own,
-    drawn of these with repetition, since those of the real release are others. `rows`: of each
-    simulated release; `secret`: what simulated noise is drawn with."""
+    """Records on which settings are tried, and how. Each simulated release has separate records, drawn from these with
+    repetition, since those of the real release are others. `rows`: of each simulated release; `secret`: for drawing simulated
+    noise."""
 
     written: Written
     policy: Policy
@@ -71,32 +69,31 @@ class Bench:
 
     @cached_property
     def groupings(self) -> tuple[str, ...]:
-        """The columns whose groups are looked at."""
+        """Return the columns whose groups are measured."""
         return list_groupings(self.policy, self.records)
 
     @cached_property
     def reference(self) -> Reference:
-        """What the records are like."""
+        """Return the reference figures of the records."""
         return Reference(self.records, self.policy.noise_columns, self.groupings)
 
     @cached_property
     def references(self) -> list[Reference]:
-        """What each draw is of, in turn."""
+        """Return the reference of each draw, in turn."""
         random = make_random(hashlib.sha256(self.secret).digest(), "resampled records")
         drawn = (np.sort((random.random(self.rows) * self.records.count).astype(np.intp)) for _ in range(self.draws))
         return [self.reference.resample(numbers) for numbers in drawn]
 
     def references_of(self, policy: Policy) -> list[Reference]:
-        """What each draw of a policy is of. Records that are there twice are in one class, or
-        cluster of several columns, as no two people are: of methods that make such, and of swapped
-        values, all draws are of records that are there once."""
+        """Return the reference of each draw of a policy. A record that is drawn twice would be in one class, or cluster of
+        several columns, with itself, as no two people are. So for such methods, and for swapped values, every draw has each
+        record once."""
         return [self.linked] if policy.method.family in GROUPING or policy.swap is not None else self.references
 
     @cached_property
     def linked(self) -> Reference:
-        """What the release is of that linkage is tried on: as many records as one has, or all that
-        there are, each once. One that is there twice is never told from itself, and linked half as
-        often."""
+        """Return the records of the release that linkage is tried on: as many as one release has, or all that there are, each
+        once. A record that is there twice cannot be distinguished from itself, and is linked half as often."""
         if self.rows == self.records.count:
             return self.reference
         order = make_random(hashlib.sha256(self.secret).digest(), "linked records").permutation(self.records.count)
@@ -104,12 +101,12 @@ class Bench:
 
     @property
     def draws(self) -> int:
-        """How many releases are simulated of a setting."""
+        """Return how many releases are simulated of a setting."""
         cells = self.rows * max(len(self.policy.noise_columns), 1)
         return int(np.clip(CELLS // cells, FEWEST, MOST))
 
     def draws_of(self, policy: Policy) -> int:
-        """The same, of one that may be slow."""
+        """Return how many releases are simulated of a policy's setting, fewer if it may be slow."""
         if policy.method.family not in ("whole-table", *GROUPING):
             return self.draws
         is_large = self.rows * len(policy.released_columns) > SLOW_CELLS
@@ -118,7 +115,7 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A setting that was tried: the policy that it makes, and what came of it."""
+    """A setting that was tried: the policy that it makes, and its results."""
 
     changed: Changed
     simulated: Simulated
@@ -126,8 +123,8 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A setting of which nothing came, and why. `by_ledger`: since the ledger has no room for it,
-    and nobody asked for more."""
+    """A setting without results, and the reason. `by_ledger`: because it exceeds the remaining budget, and `refused` was not
+    asked for."""
 
     setting: Setting
     why: str
@@ -137,7 +134,7 @@ class Refused:
 def try_settings(
     bench: Bench, settings: Sequence[Setting], *, workers: int | None = None, progress: Progress
 ) -> list[Tried | Refused]:
-    """What each setting comes to, in their order."""
+    """Return the result of each setting, in their order."""
     results: dict[int, Tried | Refused] = {}
 
     def note(number: int, result: Tried | Refused) -> None:
@@ -157,15 +154,14 @@ def try_settings(
 
 
 def explain(error: ReleasePipelineError) -> str:
-    """What is wrong, in a line, and for columns everything that is. It has no line of a file, since
-    nobody wrote this policy."""
+    """Return what is wrong, in a line, with every fault of columns. It has no line of a file, since this policy has no file."""
     faults: Sequence[Fault] = getattr(error, "faults", ())
     if not faults:
         return f"{error.what} {error.remedy}".strip()
     of_columns = [fault for fault in faults if fault.option.startswith("columns")]
     if faults[0] not in of_columns:
         return f"{faults[0].option}: {faults[0].what} {faults[0].remedy}".strip()
-    alike: dict[str, list[str]] = {}  # what has to be otherwise, and where
+    alike: dict[str, list[str]] = {}  # the required change, and where
     for fault in of_columns:
         alike.setdefault(f"{fault.what} {fault.remedy}".strip(), []).append(fault.option)
     return " ".join(f"{', '.join(options)}: {words}" for words, options in alike.items())

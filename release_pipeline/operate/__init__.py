@@ -1,1 +1,1 @@
-"""What keeps a site going: its timetable, its state, alerts, backups."""
+"""Keeps a site going: its timetable, its state, alerts, backups."""

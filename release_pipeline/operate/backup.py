@@ -1,21 +1,17 @@
-"""A backup: one file with all that a site needs, as it was at one moment, while runs go on; and how
-it is restored.
+"""A backup: one file with all that a site needs, as it was at one moment, while runs go on; and its restoration.
 
-Its manifest finds damage. It proves nothing against somebody who can write to the file, since the
-vault's key is in it: trust a backup as you trust the place where it was kept, or its SHA-256, if
-that was kept elsewhere. So only what `backup` writes is taken from it, and no code.
+Its manifest finds damage. It proves nothing against somebody who can write to the file, since the vault's key is in it: trust a
+backup as you trust the place where it was kept, or its SHA-256, if that was kept elsewhere. So only what `backup` writes is taken
+from it, and no code.
 
-Every vault and the registry are held open during the copy, so nobody writes to them meanwhile.
-Their files are closed only after the databases are: closing a file frees the locks that this
-process has on it, including DuckDB's.
+Every vault and the registry are held open during the copy, so that no process writes to them meanwhile. Their files are closed
+only after the databases are: closing a file frees the locks that this process has on it, including DuckDB's.
 
-The ledger of a backup knows nothing of later charges. A release that it does not know would be
-drawn again, with other noise for the same people: a second answer that nobody paid for. So a
-restore records what it finds of later releases. Nothing is charged, drawn or published until the
-officer has signed what must be entered (`survivors.accept`), and no lost release is made under its
-name again. A release whose secret is in the backup, and which nobody saw published, goes on: the
-same secret and the same records give the same bits. When a restored site is replaced again, it
-hands on what was found then.
+The ledger of a backup knows nothing of later charges. A release that it does not know would be drawn again, with other noise for
+the same people: a second answer without a charge. So a restore records what it finds of later releases. Nothing is charged, drawn
+or published until the officer has signed what must be entered (`survivors.accept`), and no lost release is made under its name
+again. A release whose secret is in the backup, and which was not seen published, goes on: the same secret and the same records
+give the same bits. When a restored site is replaced again, it passes on what was found then.
 """
 
 from __future__ import annotations
@@ -67,15 +63,14 @@ from release_pipeline.trust.members import TRUSTED
 FORMAT, MANIFEST = "release-pipeline/backup/1", "manifest.json"
 _FILES = ("populations.yaml", "site.yaml", "trusted-keys.yaml", "trusted-keys.sig", "registry.duckdb", "registry.duckdb.wal")
 _FOLDERS = ("policies", "vault", "releases")
-_CODE = frozenset({".py", ".pyc", ".pyd", ".so", ".pth"})  # a site has no such file, whoever put it there
+_CODE = frozenset({".py", ".pyc", ".pyd", ".so", ".pth"})  # a site has no such file, however it got there
 _PATIENCE = 600.0  # seconds to wait for a run that has a vault open
 _PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """The manifest of a backup: when it was made, the last event then, and the SHA-256 of every
-    file; and that of the backup."""
+    """The manifest of a backup: when it was made, the last event then, the SHA-256 of every file, and that of the backup."""
 
     made: str
     head: Head
@@ -113,7 +108,8 @@ def write_backup(site: Site, output: Path, *, overwrite: bool = False) -> Backup
 
 
 def _list_vaults(site: Site) -> list[Path]:
-    """Successor populations first, in the order in which a run opens them: otherwise it and the backup wait for each other."""
+    """Return the vaults, successor populations first, in the order in which a run opens them: otherwise it and the backup wait
+    for each other."""
     try:
         declared = read_caps(site).declared
     except ReleasePipelineError:  # a site whose caps cannot be read is worth a backup too
@@ -122,8 +118,8 @@ def _list_vaults(site: Site) -> list[Path]:
 
 
 def read_backup(file: Path, *, sha256: str | None = None) -> Backup:
-    """The manifest; `WrongUsage` unless every file in the backup is what it says, and no backup
-    lacks any of them. `sha256`: the hash that was printed when it was made, if somebody kept it."""
+    """Return the manifest; raises `WrongUsage` unless every file in the backup is as recorded, and none is missing. `sha256`: the
+    hash that was printed when it was made, if somebody kept it."""
     try:
         with open_plain(file) as whole, ExitStack() as held:
             digest = hash_of_content(whole)
@@ -162,7 +158,7 @@ def read_backup(file: Path, *, sha256: str | None = None) -> Backup:
 
 
 def unpack(file: Path, folder: Path, backup: Backup) -> None:
-    """Write the files of a backup to a new folder; `WrongUsage` unless they are as they were when it was read."""
+    """Write the files of a backup to a new folder; raises `WrongUsage` unless they are as they were when it was read."""
     make_folder(folder, mode=0o755)
     with tarfile.open(file, "r:") as archive:
         for member in archive.getmembers()[:-1]:
@@ -183,7 +179,8 @@ def _unpack(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path, bac
 
 
 def _list_files(home: Path) -> Iterator[str]:
-    """The files that belong to a backup, by their names in the site; files that are just being written have hidden names."""
+    """Yield the files that belong to a backup, by their names in the site; files that are just being written have hidden
+    names."""
     yield from (name for name in _FILES if (home / name).is_file())
     for folder in _FOLDERS:
         for path in sorted((home / folder).rglob("*")):
@@ -193,7 +190,7 @@ def _list_files(home: Path) -> Iterator[str]:
 
 
 def _belongs(name: str) -> bool:
-    """Whether `backup` writes files of that name: no code among them."""
+    """Return whether `backup` writes files of that name: no code among them."""
     parts = PurePosixPath(name).parts
     if PurePosixPath(name).suffix.lower() in _CODE:
         return False
@@ -240,21 +237,21 @@ def _open(archive: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether a name stays within the folder that it is unpacked into."""
+    """Return whether a name stays within the folder that it is unpacked into."""
     path = PurePosixPath(name)
     return not path.is_absolute() and ".." not in path.parts and path.as_posix() == name and "\\" not in name
 
 
-_OUT = (PUBLISHING, PUBLISHED, REJECTED, RETRACTED, SUPERSEDED, LOST)  # a release was judged, seen by others, or lost before
+_OUT = (PUBLISHING, PUBLISHED, REJECTED, RETRACTED, SUPERSEDED, LOST)  # the release was judged before, seen by others, or lost
 _AGAIN = (TRUSTED, "recovery", REVOKED, CLOCK, REJECTED, REMARKED, RETRACTED, SUPERSEDED, PRUNED)  # people must do these again
-_VOTES = (APPROVED, RETURNED)  # likewise, of candidates; which of the two is not shown, since votes may be blind
-_KNOWN = ("policy_hash", "records", "loss", "source")  # what is kept of a lost charge
+_VOTES = (APPROVED, RETURNED)  # the same for candidates; which of the two is not shown, since votes may be blind
+_KNOWN = ("policy_hash", "records", "loss", "source")  # recorded of a lost charge
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What was restored; where the site that was there is now; which releases are lost; which are known only from packages that
-    are not believed; what people must do again, in words; and whether all that happened after the backup is known."""
+    """What was restored; where the former site is now; which releases are lost; which are known only from packages that are not
+    believed; what people must do again; and whether all that happened after the backup is known."""
 
     backup: Backup
     aside: Path | None
@@ -265,7 +262,7 @@ class Restored:
 
 
 def describe_restored(done: Restored, home: Path) -> Iterator[str]:
-    """What was restored and what the officer does next, in lines for a person."""
+    """Yield lines for a person: what was restored and what the officer does next."""
     yield f"{home}: as it was at {done.backup.made}, up to event {done.backup.head.number}"
     if done.aside is not None:
         yield f"{done.aside}: what was there before; confidential, and yours to delete"
@@ -282,7 +279,7 @@ def describe_restored(done: Restored, home: Path) -> Iterator[str]:
 
 @dataclass(slots=True)
 class _LaterReleases:
-    """What is known of releases after the backup: `lost` ones, and `doubted` ones that nobody signed for."""
+    """The known releases after the backup: `lost` ones, and `doubted` ones without a valid signature."""
 
     lost: dict[ReleaseId, Mapping[str, Any]] = field(default_factory=dict[ReleaseId, Mapping[str, Any]])
     doubted: dict[ReleaseId, Mapping[str, Any]] = field(default_factory=dict[ReleaseId, Mapping[str, Any]])
@@ -324,7 +321,7 @@ def restore(
 
 
 def _is_done_again(event: Event) -> bool:
-    """Whether people must do again what an event records, since it came after the backup."""
+    """Return whether people must do again what an event records, since it came after the backup."""
     return event.kind in _AGAIN or (event.kind in _VOTES and event.release is not None)
 
 
@@ -365,8 +362,8 @@ def _note(
 
 
 def _is_all_known(survivors: Sequence[Survivor], later: Sequence[Sequence[Event]]) -> bool:
-    """Whether the events have all that happened: they can be read, their vault says that they are the last, and no restore of
-    their own lost some."""
+    """Return whether the events have all that happened: they can be read, their vault records that they are the last, and no
+    restore of their own lost some."""
     whole = [len(survivor.events or ()) for survivor in survivors if survivor.is_last]
     longest = max((len(survivor.events or ()) for survivor in survivors), default=0)
     is_gapless = bool(later) and all(event.content["all_known"] for event in later[0] if event.kind == RESTORING)
@@ -376,8 +373,8 @@ def _is_all_known(survivors: Sequence[Survivor], later: Sequence[Sequence[Event]
 def _add_from_vaults(
     registry: Registry, releases: _LaterReleases, later: Iterable[Sequence[Event]], survivors: Iterable[Survivor]
 ) -> bool:
-    """Add releases that only a vault knows of: the officer must say what was charged for them, since nobody signs a vault.
-    Returns whether there are any."""
+    """Add releases that only a vault has: the officer must enter what was charged for them, since vaults are not signed. Returns
+    whether there are any."""
     known = {name for name, status in read_statuses(registry.events).items() if status.charge is not None}
     known |= {event.release for events in later for event in events if event.kind == RESERVED and event.release is not None}
     unexplained = {name for survivor in survivors for name in survivor.in_vault} - known
@@ -388,7 +385,7 @@ def _add_from_vaults(
 
 
 def _find_lost(registry: Registry, later: Iterable[Sequence[Event]], cards: Iterable[Card]) -> _LaterReleases:
-    """The releases that must not be made under their names again, with what is known of their charges."""
+    """Return the releases that must not be made under their names again, with what is known of their charges."""
     statuses, releases = read_statuses(registry.events), _LaterReleases()
     for name, status in statuses.items():
         if status.charge is not None and status.secret is None and status.replaced is None and not status.lost:
@@ -423,12 +420,12 @@ def _add_events(releases: _LaterReleases, events: Sequence[Event], statuses: Map
 
 
 def _is_news(statuses: Mapping[ReleaseId, ReleaseStatus], name: ReleaseId) -> bool:
-    """Whether the backup does not know that a release was published, or lost before."""
+    """Return whether the backup does not know that a release was published, or lost before."""
     return name not in statuses or (statuses[name].package_hash is None and not statuses[name].lost)
 
 
 def _list_policies(releases: _LaterReleases) -> set[str]:
-    """The hashes of the policies that lost releases were charged under."""
+    """Return the hashes of the policies that lost releases were charged under."""
     return {entry["policy_hash"] for entry in releases.lost.values() if "policy_hash" in entry}
 
 
@@ -437,14 +434,14 @@ def _list_unknown(registry: Registry, wanted: set[str]) -> set[str]:
 
 
 def _note_policies(registry: Registry, chain: Sequence[Event], wanted: set[str]) -> None:
-    """Record the policies of lost charges that the backup does not know, as a chain of events has them."""
+    """Record the policies of lost charges that the backup lacks, as a chain of events has them."""
     for event in chain:
         if event.kind == POLICY and event.content["hash"] in _list_unknown(registry, wanted):
             registry.add(POLICY, **event.content)
 
 
 def _note_files(site: Site, registry: Registry, survivors: Sequence[Survivor], wanted: set[str]) -> None:
-    """Record policies of lost charges that no chain of events has, as their files are."""
+    """Record the policies of lost charges that no chain of events has, as their files are."""
     for survivor in survivors if _list_unknown(registry, wanted) else ():
         other = Site(survivor.home, site.environment)
         for policy in other.read_policies()[0]:

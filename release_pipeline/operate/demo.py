@@ -64,7 +64,8 @@ class Outcome:
 
 
 def build_demo_site(folder: Path, *, fresh: bool = False) -> Site:
-    """The demo's site in `folder`: what is there is kept, unless `fresh`. Only a folder that the demo made is ever emptied."""
+    """Return the demo's site in `folder`: an existing one is kept, unless `fresh`. Only a folder that the demo made is ever
+    emptied."""
     if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not is_demo(folder))):
         raise WrongUsage("this is not a folder that the demo made.", where=str(folder), remedy="Name another with --folder.")
     if fresh and folder.exists():
@@ -85,13 +86,13 @@ def build_demo_site(folder: Path, *, fresh: bool = False) -> Site:
 
 
 def is_demo(folder: Path) -> bool:
-    """Whether the demo made a folder."""
+    """Return whether the demo made a folder."""
     return (folder / _MARK).exists()
 
 
 def trust_demo_people(site: Site) -> dict[str, PrivateKey]:
-    """The keys of the demo's people, made once; the officer has then signed what a run needs. Real
-    keys belong to real people."""
+    """Return the keys of the demo's people, made once; the officer has then signed what a run needs. Real keys belong to real
+    people."""
     folder = site.home / "keys"
     folder.mkdir(exist_ok=True)
     for name in PEOPLE:
@@ -110,19 +111,19 @@ def trust_demo_people(site: Site) -> dict[str, PrivateKey]:
 
 
 def review_demo_release(site: Site, release: ReleaseId, keys: Mapping[str, PrivateKey]) -> None:
-    """Both reviewers approve a candidate of the demo."""
+    """Approve a candidate of the demo as both reviewers."""
     for name, role in PEOPLE.items():
         if role == "reviewer":
             approve_candidate(site, release, key=keys[name], why="the demo's public data")
 
 
 def read_demo_key(site: Site, name: str) -> PrivateKey:
-    """The key of one of the demo's people, which is in its folder."""
+    """Return the key of one of the demo's people, which is in its folder."""
     return read_key(site.home / "keys" / name)
 
 
 def list_outcomes(site: Site) -> Iterator[Outcome]:
-    """The results of the demo's releases so far, in the order of its story."""
+    """Yield the results of the demo's releases so far, in the order of its story."""
     statuses = {str(release): status for release, status in list_statuses(site).items()}
     for policy in POLICIES:
         rules = site.policy(policy)
@@ -148,7 +149,7 @@ def list_outcomes(site: Site) -> Iterator[Outcome]:
 
 
 def _shorten_claim(policy: Policy) -> str:
-    """What a policy promises, as short as a table can have it, and for how many of the released columns."""
+    """Return a policy's guarantee, short enough for a table, and for how many of the released columns."""
     masked, released = len(policy.noise_columns), len(policy.released_columns)
     scope = "everything" if policy.covers_table else f"{masked} of {released} columns, each separately"
     at_delta = f" (delta {policy.delta:f})" if policy.delta is not None else ""
@@ -157,12 +158,12 @@ def _shorten_claim(policy: Policy) -> str:
 
 
 def find_demo_data() -> Path:
-    """The file of the RAND Health Insurance Experiment inside the statsmodels wheel, found without importing it."""
+    """Return the file of the RAND Health Insurance Experiment inside the statsmodels wheel, found without importing it."""
     return _find_inside(_RAND_HIE)
 
 
 def read_election_study() -> str:
-    """The American National Election Study of 1996 as a CSV; the wheel has its columns apart by spaces."""
+    """Return the American National Election Study of 1996 as a CSV; the wheel has its columns separated by spaces."""
     rows = (line.split() for line in _find_inside(_ELECTION).read_text(encoding="ascii").splitlines())
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
@@ -179,7 +180,7 @@ def _find_inside(file: Path) -> Path:
 
 
 def find_demo_policy(name: str = PUBLIC_POLICY) -> Path:
-    """A policy that is shipped: of the package, or of the checkout."""
+    """Return a policy that is shipped: of the package, or of the checkout."""
     package = Path(__file__).resolve().parent.parent
     inside = package / "policies" / f"{name}.yaml"
     return inside if inside.is_file() else package.parent / "policies" / f"{name}.yaml"

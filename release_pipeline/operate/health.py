@@ -1,4 +1,4 @@
-"""Whether a site is well: what must be so for any release to go on, looked at without changing anything."""
+"""The health of a site: the conditions without which no release can go on, checked without changing anything."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from release_pipeline.store.registry import Event, RegistryChanged
 from release_pipeline.store.site import Site
 
 LEAST_FREE = 256 << 20  # bytes of the disk under which a release would hardly end
-LONGEST_SILENCE = timedelta(minutes=5)  # Dagster's daemon says every 30 seconds that it lives
+LONGEST_SILENCE = timedelta(minutes=5)  # Dagster's daemon reports every 30 seconds that it lives
 Name: TypeAlias = Literal["registry", "chain", "vault", "disk", "daemon"]
 Heartbeat: TypeAlias = Callable[[], datetime | None]
 
 
 @dataclass(frozen=True, slots=True)
 class HealthCheck:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     name: Annotated[Name, "what"]
     ok: Annotated[bool, "whether it is as it should be"]
@@ -35,7 +35,7 @@ class HealthCheck:
 
 @dataclass(frozen=True, slots=True)
 class HealthDocument:
-    """What `status --health --json` prints."""
+    """The document that `status --health --json` prints."""
 
     FORMAT: ClassVar[str] = "release-pipeline/health/1"
 
@@ -45,20 +45,21 @@ class HealthDocument:
 
 
 def check_health(site: Site, *, heartbeat: Heartbeat, now: datetime | None = None) -> HealthDocument:
-    """Look at a site. `heartbeat`: when Dagster's daemon last said that it lives, None where it never did."""
+    """Check a site. `heartbeat`: when Dagster's daemon last reported that it lives, None where it never did."""
     now = now or datetime.now(UTC)
     checks = (*_check_registry(site), _check_vault(site), _check_disk(site), _check_daemon(site, heartbeat, now))
     return HealthDocument(now.isoformat(timespec="seconds"), all(check.ok for check in checks), checks)
 
 
 def describe_health(health: HealthDocument) -> Iterator[str]:
-    """The checks in lines for a person."""
+    """Yield the checks in lines for a person."""
     for check in health.checks:
         yield f"{'ok' if check.ok else 'NOT OK':<6}  {check.name:<8}  {check.words}"
 
 
 def _check_registry(site: Site) -> Iterator[HealthCheck]:
-    """Whether the registry can be read, and every event fits the one before, the vault's seals, and what the last look saw."""
+    """Yield the checks of the registry: it can be read, and every event fits the one before, the vault's seals, and the last
+    check."""
     try:
         with site.open_registry(read_only=True) as registry:
             events = registry.events
@@ -91,7 +92,7 @@ def _check_chain(site: Site, events: tuple[Event, ...]) -> HealthCheck:
 
 
 def _check_vault(site: Site) -> HealthCheck:
-    """Whether the vault exists, and no other account can read it."""
+    """Return the check that the vault exists, and no other account can read it."""
     try:
         mode = site.vault.stat().st_mode
     except FileNotFoundError:
@@ -109,7 +110,7 @@ def _check_vault(site: Site) -> HealthCheck:
 
 
 def _has_registry(site: Site) -> bool:
-    """Whether the site has a registry; true where that cannot be known, which another check reports."""
+    """Return whether the site has a registry; true where that cannot be known, which another check reports."""
     try:
         return site.has_registry
     except ReleasePipelineError:
@@ -127,7 +128,7 @@ def _check_disk(site: Site) -> HealthCheck:
 
 
 def _check_daemon(site: Site, heartbeat: Heartbeat, now: datetime) -> HealthCheck:
-    """Whether the daemon works, where a timetable or a publication by schedule needs it."""
+    """Return the check that the daemon works, where a timetable or a publication by schedule needs it."""
     try:
         last = heartbeat()
     except ReleasePipelineError as error:

@@ -1,4 +1,4 @@
-"""What `status` prints about a site: its releases by the registry and the clock, and what is broken."""
+"""The document of `status` about a site: its releases by the registry and the clock, and what is broken."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ State: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moments:
-    """When something last happened to a release; null where it did not."""
+    """The last moments of a release's steps; null for a step that has not happened."""
 
     opened: Annotated[Moment | None, "it was begun, by hand or by its timetable"] = None
     reserved: Annotated[Moment | None, "its loss was charged"] = None
@@ -71,7 +71,8 @@ class Moments:
 
 @dataclass(frozen=True, slots=True)
 class Approvals:
-    """Who approved the candidate as it is now: told once as many have voted as must approve, for votes are blind until then."""
+    """The people who approved the candidate as it is now. They are shown once as many have voted as must approve, since votes are
+    blind until then."""
 
     needed: Annotated[int | None, "how many must, by the policy that it was made under; null where that is not known"]
     by: Annotated[tuple[str, ...], "who has approved it; empty as long as votes are blind"]
@@ -84,7 +85,7 @@ class Approvals:
 class Line:
     """One release of the site: declared and not begun (`open`, `waiting` for its time, or `late`), or as the registry has it.
 
-    What it claims is what its candidate was noted with, or else what the policy says that it was charged under, or is to be.
+    Its claim is that recorded with its candidate, or else that of the policy that it was charged under, or is to be.
     """
 
     release: Annotated[str, "POLICY/PARTITION/rN, as commands take it; POLICY/PARTITION while it is not begun"]
@@ -125,13 +126,13 @@ class Line:
     looks: Annotated[int, "looks at the data before it was charged, which its card tells; so far, while it is not charged"] = 0
 
     def to_json(self) -> dict[str, Any]:
-        """The line for a script."""
+        """Return the line for a script."""
         return to_json(self)
 
 
 @dataclass(frozen=True, slots=True)
 class StatusDocument:
-    """What `status --json` prints."""
+    """The document that `status --json` prints."""
 
     FORMAT: ClassVar[str] = "release-pipeline/status/1"
 
@@ -149,12 +150,12 @@ class StatusDocument:
 
 
 def _list_holds(events: Sequence[Event]) -> tuple[Hold, ...]:
-    """The series that are held, by the names of their policies."""
+    """Return the series that are held, by the names of their policies."""
     return tuple(hold for _, hold in sorted(read_state(events).holds.items()))
 
 
 def view_status(site: Site, *, now: datetime | None = None) -> StatusDocument:
-    """The releases of a site for a script."""
+    """Return the releases of a site for a script."""
     now = now or datetime.now(UTC)
     lines, broken = list_releases(site, now=now)
     with site.open_registry(read_only=True) as registry:
@@ -164,7 +165,7 @@ def view_status(site: Site, *, now: datetime | None = None) -> StatusDocument:
 
 
 def list_releases(site: Site, *, now: datetime | None = None) -> tuple[list[Line], list[str]]:
-    """Every release that is declared or was begun, with its state; and what is broken at the site, in words."""
+    """Return every release that is declared or was begun, with its state, and sentences on what is broken at the site."""
     now = now or datetime.now(UTC)
     with site.open_registry(read_only=True) as registry:
         events = registry.events
@@ -195,7 +196,8 @@ def list_releases(site: Site, *, now: datetime | None = None) -> tuple[list[Line
 
 
 def _find_policies(registry: Registry, statuses: Iterable[ReleaseStatus], policies: Iterable[Policy]) -> dict[str, Policy]:
-    """The policies that releases were charged under, by hash: those of the site, and earlier ones that the registry has."""
+    """Return the policies that releases were charged under, by hash: those of the site, and earlier ones that the registry
+    has."""
     by_hash = {policy.canonical_hash(): policy for policy in policies}
     for digest in {status.policy_hash for status in statuses} - {"", *by_hash}:
         with suppress(ReleasePipelineError):
@@ -204,7 +206,7 @@ def _find_policies(registry: Registry, statuses: Iterable[ReleaseStatus], polici
 
 
 def _view_claim(policy: Policy | None) -> dict[str, Any]:
-    """What a policy claims and whose budget it spends, by the fields of a line."""
+    """Return a policy's claim and the population whose budget it spends, by the fields of a line."""
     if policy is None:
         return {}
     claim = {"method": policy.protect.method, "definition": policy.definition, "scope": policy.protect.scope}
@@ -212,7 +214,7 @@ def _view_claim(policy: Policy | None) -> dict[str, Any]:
 
 
 def _view_approvals(status: ReleaseStatus, policy: Policy | None) -> Approvals | None:
-    """Who approved and returned its candidate, as far as that may be shown; None without a candidate."""
+    """Return who approved and returned its candidate, as far as that may be shown; None without a candidate."""
     if status.candidate_hash is None:
         return None
     needed, voted = None if policy is None else policy.review.reviewers, tuple(status.voters)
@@ -222,7 +224,7 @@ def _view_approvals(status: ReleaseStatus, policy: Policy | None) -> Approvals |
 
 
 def _read_caps(site: Site) -> tuple[Caps | None, list[str]]:
-    """The caps; or None, and why they cannot be read."""
+    """Return the caps; or None, and why they cannot be read."""
     try:
         return read_caps(site), []
     except ReleasePipelineError as error:
@@ -230,7 +232,7 @@ def _read_caps(site: Site) -> tuple[Caps | None, list[str]]:
 
 
 def describe_status(site: Site, *, now: datetime | None = None, draw: Draw | None = None) -> Iterator[str]:
-    """The releases of a site in lines for a person; `draw` draws the table in another way."""
+    """Yield the releases of a site in lines for a person; `draw` draws the table in another way."""
     lines, broken = list_releases(site, now=now)
     rows = [("release", "state", "rows", "what")]
     for line in lines:
@@ -254,7 +256,7 @@ def _align(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 def _describe_coming(
     policy: Policy, release: str, upcoming: Upcoming | None, events: tuple[Event, ...], caps: Caps | None, now: datetime
 ) -> Line:
-    """A release that is declared and not begun."""
+    """Return the line of a release that is declared and not begun."""
     line = Line(f"{policy.policy}/{release}", "open", policy=policy.policy, partition=release, **_view_claim(policy))
     if policy.cron is None or upcoming is None:
         return line
@@ -275,7 +277,7 @@ def _describe_coming(
 
 
 def _take_coming(policy: Policy, events: tuple[Event, ...], now: datetime) -> Iterator[Upcoming]:
-    """The releases that come: all of a list; of periods those that are late, the first few, and the next one."""
+    """Yield the coming releases: all of a list; of periods those that are late, the first few, and the next one."""
     for number, upcoming in enumerate(next_releases(policy, events, now), start=1):
         yield upcoming
         if policy.every and (number == MOST_LATE or not upcoming.is_late(now)):
@@ -283,18 +285,19 @@ def _take_coming(policy: Policy, events: tuple[Event, ...], now: datetime) -> It
 
 
 def _find_headroom(caps: Caps, policy: Policy, events: tuple[Event, ...]) -> tuple[Account | None, bool | None]:
-    """The account of the policy's population, and whether it admits the next release; None if the
-    population is not declared."""
+    """Return the account of the policy's population, and whether it admits the next release; None if the population is not
+    declared."""
     charges = charges_of(events)
     try:
         account = open_population(caps, policy.population, charges)
-    except ReleasePipelineError:  # a population that is not declared: a run says so
+    except ReleasePipelineError:  # a population that is not declared: a run reports it
         return None, None
     return account, account.admits(next_loss(policy, None))
 
 
 def _describe_approvals(status: ReleaseStatus, needed: int) -> str:
-    """How many have approved what waits for its reviewers, or only how many have voted while votes are blind."""
+    """Return how many have approved a candidate that waits for its reviewers, or only how many have voted while votes are
+    blind."""
     if status.state not in ("candidate", "approved", "returned") or status.replaced is not None:
         return ""
     names = f": {', '.join(status.voters if status.is_blind else status.approvers)}".removesuffix(": ")
@@ -304,7 +307,8 @@ def _describe_approvals(status: ReleaseStatus, needed: int) -> str:
 
 
 def _describe_begun(site: Site, status: ReleaseStatus, used: Mapping[str, Policy], current: Policy | None) -> Line:
-    """A release that was begun. `current`: its policy as it is now, if that can be read and has the release."""
+    """Return the line of a release that was begun. `current`: its policy as it is now, if that can be read and has the
+    release."""
     id, facts = status.id, status.facts
     state, reason, remark = status.state, status.reason, ""
     if current is None:
@@ -355,7 +359,7 @@ def _describe_begun(site: Site, status: ReleaseStatus, used: Mapping[str, Policy
 
 
 def _find_unapproved(site: Site, registry: Registry, policies: list[Policy], caps: Caps) -> Iterator[str]:
-    """What the officer has not approved as it is now, so that nothing of it runs, a sentence each."""
+    """Yield a sentence for each file that the officer has not approved as it is now, so that nothing of it runs."""
     try:
         trust = read_trust(site, registry) if policies else None
     except ReleasePipelineError as error:
@@ -369,7 +373,7 @@ def _find_unapproved(site: Site, registry: Registry, policies: list[Policy], cap
 
 
 def _find_broken_clock(events: tuple[Event, ...]) -> Iterator[str]:
-    """Where the clock was set back between two events, a sentence each; only dates depend on it."""
+    """Yield a sentence for each place where the clock was set back between two events; only dates depend on it."""
     events = tuple(believed(events))
     for before, after in pairwise(events):
         if (before.moment - after.moment).total_seconds() > CLOCK_SLACK:

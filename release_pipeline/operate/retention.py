@@ -1,4 +1,4 @@
-"""Removes from the vault what policies retain no longer. Charges, candidates and people's exposure stay."""
+"""Removes from the vault what policies no longer retain. Charges, candidates and people's exposure stay."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Pruned:
 
 
 def prune(site: Site, *, now: datetime | None = None, dry_run: bool = False) -> list[Pruned]:
-    """Remove the tables of finished releases older than their policy retains, and rewrite the files that held them, so that
-    nobody can read them there. A release that is charged and not drawn keeps what a retry needs. Returns what was removed."""
+    """Remove the tables of finished releases older than their policy retains, and rewrite the files that held them, so that they
+    cannot be read there. A release that is charged and not drawn keeps what a retry needs. Returns what was removed."""
     now = now or datetime.now(UTC)
     done: list[Pruned] = []
     emptied: set[ReleaseId] = set()
@@ -43,7 +43,7 @@ def prune(site: Site, *, now: datetime | None = None, dry_run: bool = False) -> 
             done.append(Pruned(file.stem, tuple(sorted(due.values()))))
         if not dry_run:
             _note(site, list(due.values()))
-    if not dry_run:  # emptied by somebody who was stopped before they could note it
+    if not dry_run:  # emptied by a process that was stopped before it could record that
         _note(site, [known.id for known in _find_due(site, now) if known.id not in emptied])
     return done
 
@@ -58,8 +58,8 @@ def _note(site: Site, releases: Sequence[ReleaseId]) -> None:
 
 
 def _find_due(site: Site, now: datetime) -> list[ReleaseStatus]:
-    """The releases whose tables may be removed now. The policy that a release was charged under says how long they stay; at a
-    site without an officer, the policy as its file is now."""
+    """Return the releases whose tables may be removed now. The policy that a release was charged under sets how long they stay;
+    at a site without an officer, the policy as its file is now."""
     with site.open_registry(read_only=True) as registry:
         statuses = read_statuses(registry.events).values()
         trusted = any(event.kind == TRUSTED for event in registry.events)
@@ -71,7 +71,7 @@ def _find_due(site: Site, now: datetime) -> list[ReleaseStatus]:
 
 
 def _is_due(policy: Policy, status: ReleaseStatus, now: datetime) -> bool:
-    """Whether nothing happened to this release for as long as its policy retains it, and no retry needs its tables."""
+    """Return whether nothing happened to this release for as long as its policy retains it, and no retry needs its tables."""
     undrawn = status.charge is not None and status.drawn is None and status.replaced is None
     unfinished = status.state in ("drawn", "reserved") and status.replaced is None
     if policy.retain is None or status.pruned >= status.since or undrawn or unfinished:

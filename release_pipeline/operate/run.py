@@ -1,4 +1,4 @@
-"""What `run` prints about the release that it took to its candidate, and what a stopped command says about a release."""
+"""The texts of `run` about the release that it took to its candidate, and of a stopped command about its release."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from release_pipeline.store.site import Site
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDocument(Line):
-    """What `run --json` prints: the release as `status` has it, and where its candidate is."""
+    """The document that `run --json` prints: the release as `status` has it, and where its candidate is."""
 
     FORMAT: ClassVar[str] = "release-pipeline/run/1"
 
@@ -32,12 +32,12 @@ class RunDocument(Line):
 
 
 def is_drawn(site: Site, release: ReleaseId) -> bool:
-    """Whether a run of the release only serves what is stored."""
+    """Return whether a run of the release only serves what is stored."""
     return any(line.release == str(release) and line.state in ("drawn", "candidate") for line in list_releases(site)[0])
 
 
 def view_run(site: Site, release: ReleaseId, *, served: bool) -> RunDocument:
-    """The document of a release after its run."""
+    """Return the document of a release after its run."""
     [line] = [line for line in list_releases(site)[0] if line.release == str(release)]
     folder = site.candidate(str(release))
     parts = {field.name: getattr(line, field.name) for field in dataclasses.fields(line)}
@@ -52,14 +52,14 @@ def view_run(site: Site, release: ReleaseId, *, served: bool) -> RunDocument:
 
 
 def describe_run(run: RunDocument) -> Iterator[str]:
-    """A release after its run, in lines for a person."""
+    """Yield lines for a person on a release after its run."""
     yield f"{run.release}: {run.state}, {run.rows or 0:,} rows, {run.claim}"
     yield run.candidate
     yield from (f"warning: {warning}" for warning in run.same_people)
 
 
 def describe_progress(site: Site, release: ReleaseId) -> str:
-    """What was done of a release that is being made, by the registry: what was charged for it, and how it goes on."""
+    """Return what was done for a release in progress, by the registry: what was charged for it, and how to go on."""
     status = list_statuses(site).get(release)
     command = f"`release-pipeline run {release.policy} --release {release.release}`"
     if status is None:
@@ -74,7 +74,7 @@ def describe_progress(site: Site, release: ReleaseId) -> str:
 
 
 def describe_people(site: Site, release: ReleaseId) -> str:
-    """The state of a release that people approve, publish or retract, by the registry, and how it goes on."""
+    """Return the state of a release that people approve, publish or retract, by the registry, and how to go on."""
     status = list_statuses(site).get(release, ReleaseStatus(release))
     state = "being published" if status.state == "publishing" else status.state
     public = "" if status.state in OUT else ", and nothing of it is public"

@@ -1,13 +1,12 @@
-"""What is left of a site besides its backup, and how the officer enters what was charged after it.
+"""The remains of a site besides its backup, and the officer's entries of what was charged after it.
 
-Events may go on where the backup ends, and packages may be left that people of the site signed.
-Anyone who can write to a folder of packages can put a card there that nobody signed; to believe it
-would cost the people of a population their budget, and a release its name. So a card counts if its
-package is signed under an officer of the site, as the backup or what survived knows them. About any
+Events may go on where the backup ends, and packages may be left that people of the site signed. Anyone who can write to a folder
+of packages can put an unsigned card there. To believe it would cost the people of a population their budget, and a release its
+name. So a card counts if its package is signed under an officer of the site, as the backup or the survivors know them. About any
 other the officer decides.
 
-What the officer enters has happened, and people were exposed to it. So it is entered even over the
-cap: the ledger adds it up, shows that the cap is overdrawn, and refuses whatever is new.
+What the officer enters has happened, and people were exposed to it. So it is entered even over the cap: the ledger adds it up,
+shows that the cap is overdrawn, and refuses any new release.
 """
 
 from __future__ import annotations
@@ -56,16 +55,15 @@ class Card:
 
     @property
     def entry(self) -> dict[str, Any]:
-        """The card's facts as an event has them."""
+        """Return the card's facts as an event has them."""
         known = {"release": str(self.release), "policy_hash": self.policy_hash, "records": self.records}
         return known | ({"why": self.doubt} if self.doubt else {})
 
 
 @dataclass(frozen=True, slots=True)
 class Survivor:
-    """What is left in a folder: its events, if they can be read and go on where the backup ends;
-    cards of packages; the releases that its vault knows of; and whether its vault says that its
-    last event was the last of all."""
+    """The remains in a folder: its events, if they can be read and go on where the backup ends; cards of packages; the releases
+    in its vault; and whether its vault records that its last event was the last of all."""
 
     home: Path
     events: tuple[Event, ...] | None
@@ -75,7 +73,7 @@ class Survivor:
 
 
 def read_survivors(site: Site, folders: Iterable[Path], head: Head) -> list[Survivor]:
-    """What is left in these folders. `site`: the backup's, whose key sealed it; `head`: the last event of the backup."""
+    """Return the remains in these folders. `site`: the backup's, whose key sealed it; `head`: the last event of the backup."""
     events_by_folder = {folder: _read_events(site, folder, head) for folder in folders}
     with site.open_registry(read_only=True) as registry:
         chains = [registry.events, *(events for events in events_by_folder.values() if events is not None)]
@@ -87,8 +85,8 @@ def read_survivors(site: Site, folders: Iterable[Path], head: Head) -> list[Surv
 
 
 def list_in_vault(folder: Path) -> tuple[ReleaseId, ...]:
-    """The releases that a site's vault knows to have been charged: those of its candidates, and those that populations' files
-    keep. Somebody who puts an older registry back would have to remove all of them, too."""
+    """Return the releases that were charged according to a site's vault: those of its candidates, and those in populations'
+    files. Somebody who puts an older registry back would have to remove all of them, too."""
     names = {"/".join(candidate.parts[-3:]) for candidate in (folder / "vault" / "candidates").glob("*/*/r*")}
     for population in list_files(folder / "vault"):
         try:
@@ -96,14 +94,14 @@ def list_in_vault(folder: Path) -> tuple[ReleaseId, ...]:
                 names |= set(reader.charged())
         except StoreBusy:
             raise
-        except ReleasePipelineError:  # damaged: other files must do
+        except ReleasePipelineError:  # damaged: the other files must suffice
             continue
     return tuple(sorted(read_release(name) for name in names if RELEASE.fullmatch(name)))
 
 
 def _is_last(site: Site, folder: Path, events: tuple[Event, ...] | None) -> bool:
-    """Whether the vault of a registry says that its last event was the last of all: an older copy
-    has no vault, or one that knows of more."""
+    """Return whether the vault of a registry records that its last event was the last of all: an older copy has no vault, or one
+    with more events."""
     try:
         known = site.read_other_head(folder / "vault" / "registry.head")
     except ReleasePipelineError:
@@ -112,7 +110,7 @@ def _is_last(site: Site, folder: Path, events: tuple[Event, ...] | None) -> bool
 
 
 def read_release(text: str) -> ReleaseId:
-    """The release of that name: POLICY/RELEASE/rN."""
+    """Return the release of that name: POLICY/RELEASE/rN."""
     if RELEASE.fullmatch(text) is None:
         raise WrongUsage("this is not a release.", where=text, remedy="Write POLICY/RELEASE/rN.")
     policy, release, revision = text.split("/")
@@ -126,20 +124,19 @@ def _read_events(site: Site, folder: Path, head: Head) -> tuple[Event, ...] | No
         events = site.read_other_registry(registry) if isinstance(registry, Server) or registry.is_file() else ()
     except StoreBusy:
         raise
-    except ReleasePipelineError:  # damaged: other files must do
+    except ReleasePipelineError:  # damaged: the other files must suffice
         return None
     return _if_later(events, head)
 
 
 def _if_later(events: tuple[Event, ...], head: Head) -> tuple[Event, ...] | None:
-    """These events, if they go on where the backup ends; else None."""
+    """Return these events, if they go on where the backup ends; else None."""
     return events if [event.hash for event in events[head.number - 1 : head.number]] == [head.hash] else None
 
 
 def read_server(site: Site, folder: Path, survivors: list[Survivor], head: Head) -> Head | None:
-    """The last event on the server that the site.yaml of a backup names, None where there is none
-    or it cannot be read. Adds the server's events to the survivors, unless the site that is
-    replaced had them."""
+    """Return the last event on the server that the site.yaml of a backup names, None where there is none or it cannot be read.
+    Adds the server's events to the survivors, unless the site that is replaced had them."""
     server = Site(folder, site.environment).registry
     try:
         events = site.read_other_registry(server) if isinstance(server, Server) else ()
@@ -168,7 +165,7 @@ def _read_card(file: Path) -> Card:
 
 
 class _Judge:
-    """Believes packages under any officer whom some chain of the site's events knows, except those signed with revoked keys."""
+    """Believes packages under any officer in a chain of the site's events, except those signed with revoked keys."""
 
     def __init__(self, site: Site, chains: Sequence[tuple[Event, ...]]) -> None:
         self._officers = {site.officer} if site.officer else set[str]()
@@ -178,13 +175,13 @@ class _Judge:
         self._revoked = next((text for events in sorted(chains, key=len, reverse=True) if (text := revoked_text(events))), None)
 
     def read_cards(self, folder: Path) -> Iterator[Card]:
-        """The cards of packages in a site or in a folder of packages."""
+        """Yield the cards of packages in a site or in a folder of packages."""
         packages = folder / "releases" if (folder / "releases").is_dir() else folder
         for file in sorted(packages.glob("*/*/r*/privacy-card.json")):
             yield replace(_read_card(file), doubt=self._find_doubt(file.parent))
 
     def _find_doubt(self, folder: Path) -> str:
-        """Why a package is not believed; empty if it is signed under an officer of the site."""
+        """Return why a package is not believed; empty if it is signed under an officer of the site."""
         if not self._officers:
             return "the site names no officer, so nobody can tell who signed it"
         try:
@@ -204,12 +201,12 @@ class _Judge:
 
 
 def list_later(survivors: Iterable[Survivor], head: Head) -> list[tuple[Event, ...]]:
-    """The events of each chain after the backup, the longest first."""
+    """Return the events of each chain after the backup, the longest first."""
     chains = [survivor.events[head.number :] for survivor in survivors if survivor.events is not None]
     return sorted(chains, key=len, reverse=True)
 
 
-NEVER = "never charged"  # what the officer says of a release whose package nobody signed
+NEVER = "never charged"  # the officer's entry for a release whose package has no valid signature
 _MOST_ROWS = 10**12
 
 
@@ -229,8 +226,8 @@ def accept(
     show: Callable[[str], None] = lambda _: None,
 ) -> Entered:
     """Sign and enter, as the officer, what was charged after the backup. `named`: what they know of releases besides what the
-    restore found, None for one that was never charged, of which only a doubted package tells. `show` gets each charge in words
-    before anything is signed."""
+    restore found, None for one that was never charged and has only a doubted package. `show` gets a line on each charge before
+    anything is signed."""
     with site.open_registry() as registry:
         trust, waiting = need_trust(site, registry), find_waiting(registry.events)
         if waiting is None:
@@ -259,7 +256,8 @@ def accept(
 
 
 def read_named(file: Path) -> dict[ReleaseId, Mapping[str, Any] | None]:
-    """The releases in an officer's file, a line each, like `people/2/r1: {records: 400}` or `people/9/r1: never charged`."""
+    """Return the releases in an officer's file, a line each, like `people/2/r1: {records: 400}` or `people/9/r1: never
+    charged`."""
     document = read_yaml(read_text(file))
     content: Plain = document.value
     if document.problems or not isinstance(content, dict):
@@ -298,8 +296,8 @@ def _refuse_named(file: Path) -> WrongUsage:
 def _decide(
     waiting: Event, named: Mapping[ReleaseId, Mapping[str, Any] | None]
 ) -> tuple[dict[ReleaseId, Mapping[str, Any]], list[ReleaseId]]:
-    """The releases that were charged or lost, with what is known of them, and the doubted ones that the officer denies; raises
-    `WrongUsage` unless the officer has decided on every doubted one."""
+    """Return the releases that were charged or lost, with what is known of them, and the doubted ones that the officer denies;
+    raises `WrongUsage` unless the officer has decided on every doubted one."""
     entries: dict[ReleaseId, Mapping[str, Any]] = {read_release(entry["release"]): entry for entry in waiting.content["releases"]}
     doubted = {read_release(entry["release"]) for entry in waiting.content.get("doubted", ())}
     denied = sorted(name for name, entry in named.items() if entry is None)
@@ -331,20 +329,20 @@ def _find_overdrawn(registry: Registry, caps: Caps, charges: Iterable[Charge]) -
 
 
 def _format_charge(registry: Registry, caps: Caps, charge: Charge) -> str:
-    """What the officer reads before they sign: the population that is charged, for how many records, and how much."""
+    """Return what the officer reads before they sign: the population that is charged, for how many records, and how much."""
     account = open_population(caps, policy_of(registry, charge.policy_hash).population, list_charges(registry))
     amount = f"{account.format(account.of(charge.loss))} ({account.unit})"
     return f"{charge.id}: {count_of(charge.records, 'record')}, charged to {charge.population}: {amount}"
 
 
 def _describe_charge(charge: Charge) -> dict[str, Any]:
-    """What the officer signs of a charge: the population, the policy (and so k), how many records, and epsilon."""
+    """Return what the officer signs of a charge: the population, the policy (and so k), how many records, and epsilon."""
     known = {"release": str(charge.id), "policy_hash": charge.policy_hash, "records": charge.records}
     return known | {"loss": asdict(charge.loss), "population": charge.population}
 
 
 def _make_charge(site: Site, registry: Registry, release: ReleaseId, entry: Mapping[str, Any]) -> Charge:
-    """The charge of a lost release: as it was recorded, or else the whole bound of its policy."""
+    """Return the charge of a lost release: as it was recorded, or else the whole bound of its policy."""
     digest = entry.get("policy_hash", "")
     if digest not in {event.content["hash"] for event in registry.events if event.kind == POLICY}:
         digest = _note_policy_of(site, registry, release, digest)
@@ -354,7 +352,7 @@ def _make_charge(site: Site, registry: Registry, release: ReleaseId, entry: Mapp
 
 
 def _note_policy_of(site: Site, registry: Registry, release: ReleaseId, digest: str) -> str:
-    """Record the policy as its file is now, if that has the hash that is asked for, or none is; returns its hash."""
+    """Record the policy as its file is now, if it has the requested hash or none is requested; returns its hash."""
     policy = site.policy(release.policy)
     if digest not in ("", policy.canonical_hash()):
         raise WrongUsage(

@@ -1,10 +1,8 @@
-"""The timetable: which releases were missed and what stops them, and the ticks that open the next
-one.
+"""The timetable: the missed releases, the reasons that stop them, and the ticks that open the next one.
 
-Missed releases, of a series that was held or that nobody ran, come oldest first. Each is judged as
-any other (its data, the differencing guard, the cap), and the first that is refused ends it: a
-later one never comes before an earlier one. Before a release that is charged none is missed:
-somebody who ran a later one decided so, and must name an earlier one.
+Missed releases, of a series that was held or not run, come oldest first. Each is judged as any other (its data, the differencing
+guard, the cap), and the first that is refused ends it: a later one never comes before an earlier one. No release before a charged
+one is missed: somebody who ran a later one decided so, and must name an earlier one.
 """
 
 from __future__ import annotations
@@ -35,11 +33,11 @@ MOST_MISSED = 1000  # of an endless series: more are no backfill but a mistaken 
 
 
 def list_missed(policy: Policy, events: tuple[Event, ...], now: datetime | None = None) -> list[str]:
-    """The releases of a policy that should be made by now and have no candidate, oldest first.
+    """Return the releases of a policy that should be made by now and have no candidate, oldest first.
 
-    Of periods those that were due; of a list with a timetable as many as it has fired for; of one
-    without all that are left. And what was begun and not finished, from the last that is charged
-    on."""
+    Of periods those that were due; of a list with a timetable as many as it has fired for; of a list without one all that are
+    left. Also those that were begun and not finished, from the last charged one on.
+    """
     now = now or datetime.now(UTC)
     latest = _latest_of(policy, read_statuses(events).values())
     unfinished = [name for name, status in latest.items() if status.state in BEFORE_CANDIDATE and not status.lost]
@@ -50,11 +48,11 @@ def list_missed(policy: Policy, events: tuple[Event, ...], now: datetime | None 
 
 
 def describe_stop(policy: Policy, statuses: Iterable[ReleaseStatus], upcoming: Upcoming) -> str:
-    """Why the timetable does not go on with missed releases: an earlier one of them is blocked;
-    empty if none is.
+    """Return why the timetable does not go on with missed releases: an earlier one of them is blocked; empty if none is.
 
-    An earlier one was missed, too, if it was opened after this one had been due. In a series that
-    is on time a blocked release does not stop those after it."""
+    An earlier one was missed, too, if it was opened after this one had been due. In a series that is on time a blocked release
+    does not stop those after it.
+    """
     if policy.every is None or upcoming.due is None:
         return ""
     for name, status in sorted(_latest_of(policy, statuses).items()):
@@ -71,24 +69,24 @@ def describe_stop(policy: Policy, statuses: Iterable[ReleaseStatus], upcoming: U
 
 
 def read_missed(site: Site, policy: Policy, *, now: datetime | None = None) -> list[str]:
-    """`list_missed` by the registry of the site."""
+    """Return `list_missed` by the registry of the site."""
     with site.open_registry(read_only=True) as registry:
         return list_missed(policy, registry.events, now)
 
 
 def describe_left(missed: Sequence[str]) -> str:
-    """The releases that a stopped backfill did not open, in words."""
+    """Return a text on the releases that a stopped backfill did not open."""
     return f"not opened, for they come after it: {', '.join(missed)}" if missed else "nothing comes after it"
 
 
 def _sort(policy: Policy, names: Iterable[str]) -> list[str]:
-    """These releases from the oldest on."""
+    """Return these releases from the oldest on."""
     every = policy.every
     return sorted(names, key=(lambda name: begin_of(every, name)) if every else policy.release_names.index)
 
 
 def _latest_of(policy: Policy, statuses: Iterable[ReleaseStatus]) -> Mapping[str, ReleaseStatus]:
-    """The last revision of every release of the policy that it still has."""
+    """Return the last revision of every release of the policy that it still has."""
     latest: dict[str, ReleaseStatus] = {}
     for status in sorted(statuses, key=lambda status: status.id):
         name = status.id.release
@@ -136,11 +134,11 @@ class Tick:
 
 
 def tick(site: Site, policy_name: str, *, why: str, has_run: HasRun, now: datetime | None = None) -> Tick:
-    """Open the next release of a policy in the registry, or say why not.
+    """Open the next release of a policy in the registry, or return why not.
 
-    A release that was opened without any run (`has_run`), because somebody stopped in between, is
-    returned again. A period is opened only when it is due; by arrival, so is every release that has
-    a timetable."""
+    A release that was opened without any run (`has_run`), because of a stop in between, is returned again. A period is opened
+    only when it is due; by arrival, so is every release that has a timetable.
+    """
     now = now or datetime.now(UTC)
     try:
         policy = site.policy(policy_name)
@@ -149,7 +147,7 @@ def tick(site: Site, policy_name: str, *, why: str, has_run: HasRun, now: dateti
             events = registry.events
             if (hold := find_hold(events, policy_name)) is not None:
                 return Tick(reason=hold.description)
-            check_may_run(site, registry, policy, read_caps(site))  # a reason may say that its source has too few records
+            check_may_run(site, registry, policy, read_caps(site))  # a reason may be that its source has too few records
         left = [known.id for known in _unfinished(policy, events) if not has_run(known.id)]
         if left:
             return Tick(left[0], "it was opened before, and no run was begun")
@@ -172,10 +170,11 @@ def tick(site: Site, policy_name: str, *, why: str, has_run: HasRun, now: dateti
 
 
 def arrival(site: Site, policy_name: str, *, cursor: str, has_run: HasRun) -> tuple[Tick, str]:
-    """A `tick` once the source has arrived and is the same at two looks (before, somebody may still
-    be writing it), with the cursor for the next look.
+    """Return a `tick` once the source has arrived and is the same at two checks (before, somebody may still be writing it),
+    with the cursor for the next check.
 
-    `cursor`: that of the last look; a source that was judged is not read again until it changes."""
+    `cursor`: that of the last check; a source that was judged is not read again until it changes.
+    """
     seen, _, judged = cursor.partition("\n")
     try:
         with site.open_registry(read_only=True) as registry:
@@ -194,7 +193,7 @@ def arrival(site: Site, policy_name: str, *, cursor: str, has_run: HasRun) -> tu
 
 
 def describe_late(site: Site, policy: Policy, *, now: datetime | None = None) -> str:
-    """Which release of a policy should have been opened before, in words; empty if none, and while the series is held."""
+    """Return which release of a policy should have been opened before; empty if none, and while the series is held."""
     now = now or datetime.now(UTC)
     with site.open_registry(read_only=True) as registry:
         hold, upcoming = find_hold(registry.events, policy.policy), next_release(policy, registry.events, now)
@@ -212,7 +211,7 @@ def record_policies(site: Site) -> None:
 
 
 def count_arrived(site: Site, policy: Policy, release: str) -> int:
-    """How many records of a release the source has now."""
+    """Return how many records of a release the source has now."""
     source = open_source(site, policy)
     names, checks = match_header(source.header, policy)
     refuse(source.name, [check for check in checks if not readable_without(check, policy)])
@@ -223,8 +222,8 @@ def count_arrived(site: Site, policy: Policy, release: str) -> int:
 
 
 def describe_missing(site: Site, policy: Policy, release: str) -> str:
-    """A sentence if the source lacks records of a release, without their number; else empty. That
-    answer is recorded as a run that read records."""
+    """Return a sentence if the source lacks records of a release, without their number; else empty. That answer is recorded as a
+    run that read records."""
     if count_arrived(site, policy, release) >= (policy.gates.min_rows or 1):
         return ""
     with site.open_registry() as registry:
@@ -235,7 +234,7 @@ def describe_missing(site: Site, policy: Policy, release: str) -> str:
 
 
 def _stamp(site: Site, policy: Policy, now: datetime) -> str:
-    """A text that changes when the next release or its source does."""
+    """Return a text that changes when the next release or its source does."""
     with site.open_registry(read_only=True) as registry:
         check_may_run(site, registry, policy, read_caps(site))
         upcoming = next_release(policy, registry.events, now)
@@ -245,7 +244,7 @@ def _stamp(site: Site, policy: Policy, now: datetime) -> str:
 
 
 def _unfinished(policy: Policy, events: tuple[Event, ...]) -> list[ReleaseStatus]:
-    """Releases that were opened and not begun."""
+    """Return the releases that were opened and not begun."""
     statuses = read_statuses(events)
     mine = [status for known, status in statuses.items() if known.policy == policy.policy]
     left = [status for status in mine if status.state == "open" and status.replaced is None]
@@ -255,7 +254,7 @@ def _unfinished(policy: Policy, events: tuple[Event, ...]) -> list[ReleaseStatus
 def _open(site: Site, policy: Policy, registry: Registry, name: str, why: str, now: datetime) -> Tick:
     statuses = read_statuses(registry.events)
     release = latest_revision(statuses, policy.policy, name)
-    if release in statuses:  # by somebody else, between two looks
+    if release in statuses:  # opened by another process, between two checks
         return Tick(reason=f"{release} was opened meanwhile.")
     comes = next_release(policy, registry.events, now)
     if comes is None or comes.release != name:  # a later one was charged by hand

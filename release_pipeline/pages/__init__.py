@@ -1,1 +1,1 @@
-"""What people read: pages and cards, rendered from views that hold only what may be shown."""
+"""Pages and cards for people, rendered from views that hold only what may be shown."""

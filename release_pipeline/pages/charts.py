@@ -1,4 +1,4 @@
-"""What a picture is made of, on whole coordinates, so that the same figures give the same bytes; and axes with their ticks.
+"""The shapes of a picture, on whole coordinates, so that the same figures give the same bytes; and axes with their ticks.
 
 A picture is as wide as a phone and as high as it needs, with letters of `SIZE`; every shape has a class (`kind`) that the page
 gives a colour and a dash or an outline, so that colour never carries a meaning by itself. Texts are plain: the template escapes
@@ -17,7 +17,7 @@ from release_pipeline.mechanisms.basis.dates import Clock
 from release_pipeline.pages.prose import list_moments
 
 WIDTH, SIZE, LINE = 360, 11, 14  # of a picture: width, size of its letters, from one line of text to the next
-_LETTER, _LARGE, _WIDE = 7, 10, 12  # width of a letter, of a capital or an m, and of one as wide as it is high
+_LETTER, _LARGE, _WIDE = 7, 10, 12  # width of a letter, of a capital or an m, and of one as wide as the letters' size
 _MOST_TICKS = 6
 
 
@@ -44,7 +44,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text with its base line at y; `anchor` says whether it begins, has its middle or ends at x."""
+    """A text with its base line at y; `anchor`: whether it begins, has its middle or ends at x."""
 
     x: int
     y: int
@@ -59,7 +59,7 @@ Shape = Line | Curve | Text
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Shapes in the order in which they are painted, and a sentence that says what they show."""
+    """Shapes in the order in which they are painted, and a sentence that describes them."""
 
     title: str
     description: str
@@ -79,14 +79,14 @@ class Axis:
     clock: Clock | None = None
 
     def locate(self, value: float) -> int:
-        """Where a value lies; one that is outside is at the end of the axis."""
+        """Return the coordinate of a value; one that is outside is at the end of the axis."""
         value = min(max(value, self.low), self.high)
         span = self.high / 2 - self.low / 2  # halves, for ends that are further apart than the largest float
         share = (value / 2 - self.low / 2) / span if span > 0 else 0.0
         return self.begin + round(share * (self.end - self.begin))
 
     def tick(self) -> list[tuple[int, str]]:
-        """Round values with their places, as many as have room for their texts side by side."""
+        """Return round values with their coordinates, as many as have room for their texts side by side."""
         if self.clock is not None:
             return self._spread(list(list_moments(self.low, self.high, self.clock)))
         step = _find_step(self.high / 2 - self.low / 2)
@@ -98,7 +98,7 @@ class Axis:
         return self._spread([(value, f"{value:,.{places}f}" if small else f"{value:.{digits}g}") for value in values])
 
     def _spread(self, ticks: list[tuple[float, str]]) -> list[tuple[int, str]]:
-        """The ticks within the axis, or every second or third one where they would touch."""
+        """Return the ticks within the axis, or every second or third one where they would touch."""
         placed = [(self.locate(value), text) for value, text in ticks if self.low <= value <= self.high]
         for every in range(1, len(placed) + 1):
             shown = placed[::every]
@@ -109,7 +109,7 @@ class Axis:
 
 
 def make_axis(values: Iterable[float], begin: int, end: int) -> Axis:
-    """An axis for these finite values, with a little air at both ends."""
+    """Return an axis for these finite values, with a little space at both ends."""
     known = list(values)
     low, high = min(known, default=0.0), max(known, default=1.0)
     if high / 2 - low / 2 <= 1e-9 * max(abs(low), abs(high)):
@@ -120,7 +120,7 @@ def make_axis(values: Iterable[float], begin: int, end: int) -> Axis:
 
 
 def width_of(text: str) -> int:
-    """How wide a text is at most, in units."""
+    """Return the largest width of a text, in units."""
     return sum(
         _WIDE if unicodedata.east_asian_width(char) in "WF" else _LARGE if char.isupper() or char in "mw%@…" else _LETTER
         for char in text
@@ -128,7 +128,7 @@ def width_of(text: str) -> int:
 
 
 def draw_across(axis: Axis, top: int, bottom: int) -> Iterator[Shape]:
-    """Grid lines of an axis from left to right, with the texts below them."""
+    """Yield the grid lines of an axis from left to right, with the texts below them."""
     free = 0  # up to where the texts before it reach
     for x, text in axis.tick():
         yield Line("grid", x, top, x, bottom)
@@ -140,7 +140,7 @@ def draw_across(axis: Axis, top: int, bottom: int) -> Iterator[Shape]:
 
 
 def _find_step(half: float) -> float:
-    """The smallest of 1, 2 or 5 times a power of ten of which at most `_MOST_TICKS` fit into twice this length."""
+    """Return the smallest of 1, 2 or 5 times a power of ten of which at most `_MOST_TICKS` fit into twice this length."""
     power = math.floor(math.log10(half)) - 2
     while True:
         for number in (1, 2, 5):

@@ -1,5 +1,5 @@
-"""How texts get into a page or a note, and stay texts: each is shown as people may see it and escaped for the format that it goes
-into, by the environment of the template and not by its author's care."""
+"""Puts texts into a page or a note so that they stay texts: each is shown as people may see it and escaped for its format, by the
+environment of the template and not by its author's care."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class _Name(str):
 
 
 def format_text(text: str) -> str:
-    """A text on one line, as people may see it: runs of spaces as one, characters that are not seen named
-    by their number.
+    """Return a text on one line, as people may see it: runs of spaces as one, invisible characters by their
+    number.
 
     >>> format_text("two\\n lines \\u202eback"), format_text("a\\u00a0b")
     ('two lines [U+202E]back', 'a b')
@@ -55,7 +55,7 @@ def format_text(text: str) -> str:
 
 
 def format_name(text: str) -> str:
-    """A name, character by character: what is not seen is named by its number, line ends and odd spaces too.
+    """Return a name, character by character: invisible ones by their number, line ends and odd spaces too.
 
     >>> format_name("two\\nlines "), format_name("a\\u00a0b")
     ('two[U+000A]lines ', 'a[U+00A0]b')
@@ -66,7 +66,7 @@ def format_name(text: str) -> str:
 
 
 def end_sentence(text: str) -> str:
-    """A text with its full stop.
+    """Return a text with its full stop.
 
     >>> end_sentence("not bounded"), end_sentence("It is not bounded. ")
     ('not bounded.', 'It is not bounded.')
@@ -76,34 +76,34 @@ def end_sentence(text: str) -> str:
 
 
 def describe_word(word: str) -> str:
-    """A role, or what was done to a column, in words that need no glossary."""
+    """Return a role, or the treatment of a column, as words that need no glossary."""
     return PUBLIC.read_section("word").get(word, word)
 
 
 def describe_type(column: ColumnView) -> str:
-    """The type of a column; weights that are released as they are stand as texts."""
+    """Return the type of a column; weights that are released unchanged are texts."""
     if column.role == "weight" and column.type == "string":
         return PUBLIC("both.weight_as_text")
     return PUBLIC.read_section("type").get(column.type, column.type)
 
 
 def say_amount(text: str) -> str:
-    """An amount that has no end in words; any other text as it is."""
+    """Return an infinite amount as a word; any other text as it is."""
     return PUBLIC("total.infinite") if text == "infinity" else text
 
 
 def describe_order(consistency: str) -> str:
-    """Whether the order of values was restored."""
+    """Return whether the order of values was restored, as a text."""
     return PUBLIC.read_section("consistency").get(consistency, consistency)
 
 
 def describe_protection(count: str) -> str:
-    """Whether the claim protects how many records a person or household has."""
+    """Return whether the claim protects how many records a person or household has, as a text."""
     return PUBLIC.read_section("record_count").get(count, count)
 
 
 def escape_markdown(text: str) -> str:
-    """A text that stays a text in Markdown, in tables and at the start of a line too, whichever flavour reads it.
+    """Return a text that stays a text in every flavour of Markdown, in tables and at the start of a line too.
 
     >>> escape_markdown("a|b <script> `x` [y](z) _n_")
     'a&#124;b &lt;script&gt; &#96;x&#96; \\\\[y\\\\](z) \\\\_n\\\\_'
@@ -115,19 +115,19 @@ def escape_markdown(text: str) -> str:
 
 
 def html(key: str, /, **values: object) -> Ready:
-    """A sentence of the page, with everything that is put into it escaped."""
+    """Return a sentence of the page, with everything that is put into it escaped."""
     return _fill_html(PUBLIC, key, **values)
 
 
 def markdown(key: str, /, **values: object) -> Ready:
-    """A sentence of the note, with everything that is put into it escaped."""
+    """Return a sentence of the note, with everything that is put into it escaped."""
     return Ready(PUBLIC(key, **{name: _escape_markdown(value) for name, value in values.items()}))
 
 
 @cache
 def load_templates(format: Format) -> jinja2.Environment:
-    """The templates for `html` or `markdown`: what they print goes through `finalize`, and is then escaped for HTML, unless it is
-    ready. `say` takes a sentence of the public catalogue for that format; `review` one for the people of a site."""
+    """Return the templates for `html` or `markdown`: what they print goes through `finalize`, and is then escaped for HTML,
+    unless it is ready. `say` takes a sentence of the public catalogue for that format; `review` one for the people of a site."""
     finalize: Callable[[object], object] = _escape_markdown if format == "markdown" else _finalize_html
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
@@ -177,7 +177,7 @@ def _format(value: object) -> str:
 
 
 def _finalize_html(value: object) -> object:
-    """What a macro or a sentence has rendered is text of the page already; everything else is shown as a text."""
+    """Return the value for the page: the output of a macro or a sentence is ready; everything else is shown as a text."""
     return value if hasattr(value, "__html__") else _format(value)
 
 

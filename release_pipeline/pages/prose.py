@@ -1,4 +1,4 @@
-"""How the internal report writes figures and names: three significant digits, thousands apart, and names kept from the text
+"""Figures and names in the internal report: three significant digits, thousands apart, and names kept from the text
 around them, so that a name that is written from right to left turns no figure next to it.
 """
 
@@ -25,7 +25,7 @@ Sentence = str | tuple[str, ...]  # pieces of a text; those that are names are a
 
 
 def review(key: str, /, **values: str | tuple[str, ...]) -> tuple[str, ...]:
-    """A sentence for the reviewers in pieces, for it has names in it: they stay what they are.
+    """Return a sentence for the reviewers in pieces, so that the names in it stay names.
 
     >>> review("distributions.largest", gap="0.1", column=Name("a{b}"))
     ('The largest gap is 0.1 in ', 'a{b}', '.')
@@ -48,12 +48,12 @@ def _fill(sentence: str, **values: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 def list_heads(key: str) -> tuple[str, ...]:
-    """The heads of a table, which the catalogue has in one line."""
+    """Return the heads of a table, which the catalogue has in one line."""
     return tuple(REVIEWERS(key).split(" | "))
 
 
 def format_interval(share: ShareView) -> str:
-    """A share with its interval, where it has one.
+    """Return a share with its interval, where it has one.
 
     >>> format_interval(ShareView(0.27, 0.25, 0.29, 1000, 5638)), format_interval(ShareView(0.27, 0.27, 0.27, 9, 9))
     ('27% (25% to 29%)', '27%')
@@ -65,7 +65,7 @@ def format_interval(share: ShareView) -> str:
 
 
 def format_tried(share: ShareView) -> str:
-    """How many records were looked at, and what that costs.
+    """Return how many records were tried, and the resulting margin of error.
 
     >>> format_tried(ShareView(0.27, 0.25, 0.29, 1000, 5638))
     '1,000 of 5,638 records tried, so plus or minus 2 percentage points'
@@ -89,7 +89,7 @@ def format_tried(share: ShareView) -> str:
 
 
 def list_names(names: Sequence[str], most: int = 6) -> tuple[str, ...]:
-    """The first of these names in a row; of many, how many more there are.
+    """Return the first of these names in a row; of many, how many more there are.
 
     >>> list_names(["a", "b", "c"])
     ('a', ', ', 'b', ' and ', 'c')
@@ -107,7 +107,7 @@ def list_names(names: Sequence[str], most: int = 6) -> tuple[str, ...]:
 
 
 def is_number(value: float | None) -> bool:
-    """Whether a figure exists and is finite."""
+    """Return whether a figure exists and is finite."""
     return value is not None and math.isfinite(value)
 
 
@@ -115,7 +115,7 @@ def _has_interval(share: ShareView) -> bool:
     return is_number(share.low) and is_number(share.high) and share.low < share.high
 
 
-# How values of masked columns stand on pages: numbers as figures, dates and times as such.
+# Values of masked columns on pages: numbers as figures, dates and times as such.
 
 
 _YEARS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -123,17 +123,17 @@ _MOST_TICKS = 8
 
 
 def format_value(value: float | None, clock: Clock | None) -> str:
-    """A value of a column."""
+    """Return a value of a column as a text."""
     return format_number(value) if clock is None or not is_number(value) or value is None else clock.show(value)
 
 
 def format_difference(value: float | None, clock: Clock | None) -> str:
-    """A difference of two values."""
+    """Return a difference of two values as a text."""
     return format_number(value) if clock is None or not is_number(value) else clock.name_span(format_number(value))
 
 
 def list_moments(low: float, high: float, clock: Clock) -> Iterator[tuple[float, str]]:
-    """Round moments from one to another, in units, with their texts: first days of years, or days, or what units there are."""
+    """Yield round moments from one to another, in units, with their texts: first days of years, or days, or smaller units."""
     first, last = clock.moment(low), clock.moment(high)
     span = last - first
     if span > timedelta(days=3 * 366):

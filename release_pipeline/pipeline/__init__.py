@@ -1,1 +1,1 @@
-"""The way of one release from its source to the candidate."""
+"""The stages of one release from its source to the candidate."""

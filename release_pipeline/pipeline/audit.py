@@ -14,8 +14,8 @@ from release_pipeline.pipeline.checkpoints import check_records, find_checkpoint
 from release_pipeline.pipeline.context import StageContext, StageResult
 from release_pipeline.pipeline.in_place import open_records, stored_table
 
-AUDIT = "audit 4"  # changes when the figures do: what was measured otherwise is measured again
-PLOTTED = (  # of the figures of an audit, those that are worth a line over the releases; the page has all
+AUDIT = "audit 4"  # changes when the figures do, so that they are measured again
+PLOTTED = (  # figures of an audit that are worth a line over the releases; the page has all
     "error",
     "absolute_error",
     "relative_error",
@@ -28,9 +28,10 @@ PLOTTED = (  # of the figures of an audit, those that are worth a line over the 
 
 
 def audit(context: StageContext) -> StageResult:
-    """Figures of utility and risk, and the gates of the policy judged on the expected error and on the released table alone.
+    """Return figures of utility and risk, and the gates of the policy judged only on the expected error and on the released
+    table.
 
-    Measured once: who looks at the same table again is told the same, with the same releases before it.
+    Measured once: another audit of the same table, after the same releases, returns the same.
     """
     policy = context.policy
     with context.open_workspace() as workspace:

@@ -1,4 +1,5 @@
-"""Whether a release may begin: not held, approved where the site asks for that, and with room in its population's ledger."""
+"""The check whether a release may begin: not held, approved where the site asks for that, and with room in its population's
+ledger."""
 
 from __future__ import annotations
 
@@ -32,9 +33,10 @@ NEEDS_RELEASES = "Nothing bounds this definition over releases: its population n
 def check_cap(
     site: Site, registry: Registry, policy: Policy, release: ReleaseId, *, records: int | None = None
 ) -> tuple[Account, Loss]:
-    """The account of the policy's population, and the loss of a release that it has room for; raises in words otherwise.
+    """Return the account of the policy's population, and the loss of a release that it has room for; raises with the reason
+    otherwise.
 
-    Without `records`, with the fewest that the policy lets through: to refuse early what the charge would refuse.
+    Without `records`, with the fewest that the policy admits: to refuse early what the charge would refuse.
     """
     check_accepted(registry.events)
     check_not_held(registry, release)
@@ -51,7 +53,7 @@ def check_cap(
 
 
 def refuse_loss(account: Account, loss: Loss, policy: Policy, release: ReleaseId, *, at_least: bool = False) -> OverCap:
-    """The refusal of a release that its population has no room for."""
+    """Return the refusal of a release that its population has no room for."""
     reason = f"{explain_infinity(policy, account)} " if account.of(loss) is None else ""
     return OverCap(
         f"the ledger refuses: {account.population} has {account.left} left of {account.limit} ({account.unit}; "
@@ -62,7 +64,7 @@ def refuse_loss(account: Account, loss: Loss, policy: Policy, release: ReleaseId
 
 
 def explain_infinity(policy: Policy, account: Account) -> str:
-    """Why nothing fits under the cap of a population, and what would."""
+    """Return why nothing fits under the cap of a population, and what would."""
     if not policy.adds_up:
         return NEEDS_RELEASES
     kept = " or fewer kept columns" if policy.kept_columns and account.cap.cap.scope == "table" else ""
@@ -74,9 +76,9 @@ def explain_infinity(policy: Policy, account: Account) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Headroom:
-    """What the population of a policy has spent, and what the policy's next releases (`ahead`) would make of it: their `losses`,
-    or None where those depend on a number of rows that nobody named. `refusal`: why the ledger would refuse the next one, empty
-    where it has room. `others`: whether other policies charge the population, too."""
+    """The spent budget of the policy's population, and what the policy's next releases (`ahead`) would add: their `losses`, or
+    None where those depend on an unknown number of rows. `refusal`: why the ledger would refuse the next one, empty where it has
+    room. `others`: whether other policies charge the population, too."""
 
     policy: Policy
     account: Account
@@ -87,7 +89,7 @@ class Headroom:
 
     @property
     def fitting(self) -> int:
-        """How many of those that are ahead fit, one after the other, if no other policy charges before them."""
+        """Return how many of the releases ahead fit, one after the other, if no other policy charges before them."""
         account = self.account
         for fitting, loss in enumerate(self.losses or ()):
             account = account.plus(loss)
@@ -97,20 +99,20 @@ class Headroom:
 
     @property
     def needs(self) -> str:
-        """What has to be otherwise before anything fits; empty where something could."""
+        """Return what must change before anything fits; empty where something could."""
         if not self.losses or self.account.of(self.losses[0]) is not None:
             return ""
         return explain_infinity(self.policy, self.account)
 
 
 def read_headroom(site: Site, policy: Policy, *, rows: int | None) -> Headroom:
-    """The room that the ledger of its population has for a policy."""
+    """Return the room that the ledger of its population has for a policy."""
     [found] = read_headrooms(site, [policy], rows=rows)
     return found
 
 
 def read_headrooms(site: Site, policies: Sequence[Policy], *, rows: int | None) -> list[Headroom]:
-    """The same of several policies of one population, each as if it were the only one: the registry is read once."""
+    """Return the room for several policies of one population, each as if it were the only one: the registry is read once."""
     caps, population = read_caps(site), policies[0].population
     find_population(caps.declared, population, file=caps.file)
     with site.open_registry(read_only=True) as registry:
@@ -134,7 +136,7 @@ def _find_headroom(
 
 
 def _find_refusal(policy: Policy, caps: Caps, account: Account, charges: list[Charge], release: ReleaseId, loss: Loss) -> str:
-    """Why the ledger would refuse a release; empty where it would not."""
+    """Return why the ledger would refuse a release; empty where it would not."""
     try:
         check_population(caps, policy.population, release, charges)
     except Blocked as error:
@@ -144,7 +146,7 @@ def _find_refusal(policy: Policy, caps: Caps, account: Account, charges: list[Ch
 
 
 def describe_headroom(headroom: Headroom) -> Iterator[str]:
-    """The lines that people read."""
+    """Yield the lines that people read."""
     policy, account, ahead, losses = headroom.policy, headroom.account, headroom.ahead, headroom.losses
     if losses is None:
         yield "depends on the number of rows: name it with --rows"
@@ -194,7 +196,7 @@ class HeadroomView:
 
 
 def view_headroom(headroom: Headroom) -> HeadroomView:
-    """The room for a script."""
+    """Return the room for a script."""
     account, first = headroom.account, None
     if headroom.losses:
         loss = headroom.losses[0]

@@ -1,4 +1,4 @@
-"""What noise a typical value would have, from public facts alone: how many records there are, and what is declared of columns."""
+"""The noise of a typical value, from public facts only: how many records there are, and the declarations of columns."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ from release_pipeline.store.ledger import Charge, list_charges
 from release_pipeline.store.site import find_site
 from release_pipeline.targets.settings import read_targets
 
-MOST_ROWS = 100_000  # that are simulated
+MOST_ROWS = 100_000  # that are simulated at most
 DRAWS, SIMULATED = 3, 12  # of a column; of all columns, about
-FINE = 4096  # points of a domain, from which on how many there are counts by doublings
+FINE = 4096  # points of a domain from which on widths count by their doublings
 WIDTH = 110  # columns of a line for a person
-SECRET = bytes(32)  # of noise that is never released: the same words every time
+SECRET = bytes(32)  # for noise that is never released: the same text every time
 
 
 @dataclass(frozen=True, slots=True)
 class TypicalView:
-    """A masked column, if its values lay evenly over its domain."""
+    """A masked column's noise, if its values were spread evenly over its domain."""
 
     column: Annotated[str, "its name"]
     records_times_epsilon: Annotated[float, "what decides which method fits: records times the column's epsilon"]
@@ -59,7 +59,8 @@ class TypicalView:
 
 
 def find_typical(plan: Plan) -> tuple[TypicalView, ...]:
-    """The typical noise of every column; nothing where nobody says how many records there are, or columns do not stand alone."""
+    """Return the typical noise of every column; nothing where the number of records is unknown, or columns are not masked
+    separately."""
     policy = plan.policy
     if plan.rows is None or policy.method.family not in ("columns", "by-value") or policy.parts > 1 or policy.delta is not None:
         return ()
@@ -87,9 +88,9 @@ def find_typical(plan: Plan) -> tuple[TypicalView, ...]:
 
 
 def _tell_apart(policy: Policy, name: str, column: NoiseColumn) -> tuple[object, ...]:
-    """What the noise of a column depends on, as a share of its domain: columns that have this in common are simulated once. All
-    scales are in proportion to the width, and cells are halves of halves of it, so that widths count by their doublings, except
-    for those of few points, where noise is rounded to one of these."""
+    """Return what the noise of a column depends on, as a share of its domain: columns that have this in common are simulated
+    once. All scales are in proportion to the width, and cells are halves of halves of it, so that widths count by their
+    doublings, except for those of few points, where noise is rounded to one of these."""
     width = column.exact_grid.width
     within = tuple(round(place / width, 3) for place in column.exact_atoms)
     size = width.bit_length() if width >= FINE else -width
@@ -97,8 +98,8 @@ def _tell_apart(policy: Policy, name: str, column: NoiseColumn) -> tuple[object,
 
 
 def find_noise(policy: Policy, name: str, column: NoiseColumn, rows: int, *, draws: int = DRAWS) -> float:
-    """How far a released value is from the record's own, half of them less, half more, if the values of so many records lay
-    evenly over the domain: no record is looked at. Before an order is restored, which needs what takes long to import."""
+    """Return the median distance of a released value from the record's own, if the values of so many records were spread evenly
+    over the domain: no record is read. This is before an order is restored, which needs slow imports."""
     low, high = map(float, column.domain)
     values = column.exact_grid.snap(low + (np.arange(rows) + 0.5) / rows * (high - low))
     by_value = policy.method.family == "by-value"
@@ -123,12 +124,12 @@ def find_noise(policy: Policy, name: str, column: NoiseColumn, rows: int, *, dra
 
 
 def restores_order(policy: Policy) -> bool:
-    """Whether released values are made nearer by restoring their order."""
+    """Return whether restoring the order of released values brings them nearer."""
     return policy.method.family == "columns" and policy.consistency == "isotonic"
 
 
 def describe_typical(plan: Plan) -> Iterator[str]:
-    """A line for each column."""
+    """Yield a line for each column."""
     for typical in find_typical(plan):
         column = plan.policy.noise_columns[typical.column]
         of = f" (simulated with {count_of(typical.rows, 'record')})" if plan.rows is not None and typical.rows < plan.rows else ""
@@ -141,13 +142,12 @@ def describe_typical(plan: Plan) -> Iterator[str]:
         )
 
 
-# What `check` tells of a policy file: its plan and the room that the ledger has for it, or all of
-# its errors.
+# The result of `check` for a policy file: its plan and the room that the ledger has for it, or all of its errors.
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a run would be refused now."""
+    """The reason why a run would be refused now."""
 
     by: Annotated[Literal["source", "ledger"], "source: it is not there, unreadable or has other columns; ledger: no room"]
     words: Annotated[str, "what is wrong, where, and what to do"]
@@ -159,11 +159,11 @@ class Check:
 
     plan: Plan
     home: Path | None
-    header: HeaderLook | None = None  # None where nobody asked for it
+    header: HeaderLook | None = None  # None where it was not asked for
 
     @property
     def refusals(self) -> tuple[Refusal, ...]:
-        """Why a run would be refused now: by the source's header, and by the ledger."""
+        """Return why a run would be refused now: by the source's header, and by the ledger."""
         headroom = self.headroom
         by_source = [] if self.header is None else [Refusal("source", fault) for fault in self.header.faults]
         by_ledger = [] if headroom is None or not headroom.refusal else [Refusal("ledger", headroom.refusal)]
@@ -171,22 +171,22 @@ class Check:
 
     @property
     def held(self) -> Hold | None:
-        """The hold of the policy's series, if it is held."""
+        """Return the hold of the policy's series, if it is held."""
         return None if self.home is None else read_hold(find_site(self.home), self.plan.policy.policy)
 
     @property
     def same_people(self) -> tuple[str, ...]:
-        """Warnings of populations with the same people, whose charges do not count in its own."""
+        """Return warnings of populations with the same people, whose charges do not count in its own."""
         return () if self.home is None else tuple(warn_of_same_people(find_site(self.home), self.plan.policy))
 
     @property
     def headroom(self) -> Headroom | None:
-        """What the ledger has for it, as of now; None where there is no site."""
+        """Return the ledger's room for it, as of now; None where there is no site."""
         return None if self.home is None else read_headroom(find_site(self.home), self.plan.policy, rows=self.plan.rows)
 
     @property
     def memory(self) -> MemoryView | None:
-        """What a run needs; None where it is not known of how many rows."""
+        """Return the memory that a run needs; None where the number of rows is unknown."""
         rows = self.plan.rows
         allowed = machine_memory() if self.home is None else find_site(self.home).memory
         return None if rows is None else forecast_memory(self.plan.policy, rows, allowed=allowed)
@@ -194,7 +194,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckDocument(PlanView):
-    """What `check --json` prints of a policy without errors."""
+    """The document that `check --json` prints for a policy without errors."""
 
     FORMAT: ClassVar[str] = "release-pipeline/check/1"
 
@@ -218,7 +218,7 @@ class CheckDocument(PlanView):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvalidDocument:
-    """What `check --json` prints of a policy with errors."""
+    """The document that `check --json` prints for a policy with errors."""
 
     FORMAT: ClassVar[str] = "release-pipeline/check/1"
 
@@ -228,8 +228,8 @@ class InvalidDocument:
 
 
 def check_policy(file: Path, *, rows: int | None, home: Path | None, header: bool = False, everywhere: bool = False) -> Check:
-    """The policy in `file`, checked and planned, and with `home` or the site that it lies in; raises `PolicyInvalid` with all of
-    its errors. With `header` that of its source is read where it is a file here, or `everywhere`."""
+    """Return the policy in `file`, checked and planned, and with `home` or the site that it is in; raises `PolicyInvalid` with
+    all of its errors. With `header` that of its source is read where it is a file here, or `everywhere`."""
     policy = load_policy(file)
     if file.resolve().parent.name == "policies":
         check_name(policy, file)
@@ -242,20 +242,20 @@ def check_policy(file: Path, *, rows: int | None, home: Path | None, header: boo
             raise WrongUsage(what, where=str(file), remedy="Name the site with --home.")
         return plan_policy(policy, rows=rows, home=None)
     site = find_site(folder)
-    read_targets(site)  # a package that could go nowhere is no plan
+    read_targets(site)  # a package without a valid target is no plan
     check = plan_policy(policy, rows=rows, home=folder)
     return dataclasses.replace(check, header=look_at_header(site, policy, everywhere=everywhere)) if header else check
 
 
 def plan_policy(policy: Policy, *, rows: int | None, home: Path | None) -> Check:
-    """A policy without errors, planned: for so many rows, or as many as its last release had at the site `home`."""
+    """Return a policy without errors, planned: for so many rows, or as many as its last release had at the site `home`."""
     if rows is None and home is not None and (last := _find_last(home, policy)) is not None:
         return Check(make_plan(policy, rows=last.records, rows_from=f"as {last.id} had"), home)
     return Check(make_plan(policy, rows=rows), home)
 
 
 def _find_last(home: Path, policy: Policy) -> Charge | None:
-    """The last release of the policy that was charged: how many records it had is public."""
+    """Return the last charged release of the policy: its number of records is public."""
     site = find_site(home)
     if not site.has_registry:
         return None
@@ -265,7 +265,7 @@ def _find_last(home: Path, policy: Policy) -> Charge | None:
 
 
 def describe_check(check: Check) -> Iterator[str]:
-    """It in lines for a person. What is wrong with the site is told after the plan."""
+    """Yield the check in lines for a person. Faults of the site follow the plan."""
     yield from describe_plan(check.plan)
     if check.header is not None and not check.header.faults:
         yield f"{'header':<12}{f'not read: {check.header.unread}' if check.header.unread else 'has all declared columns'}"
@@ -282,14 +282,14 @@ def describe_check(check: Check) -> Iterator[str]:
 
 
 def describe_obstacles(same_people: Iterable[str], refusals: Iterable[Refusal]) -> Iterator[str]:
-    """Warnings of the same people elsewhere, and why a run would be refused, in lines for a person."""
+    """Yield warnings of the same people elsewhere, and why a run would be refused, in lines for a person."""
     lines = [("warning", words) for words in same_people] + [("refused", refusal.words) for refusal in refusals]
     for label, words in lines:
         yield from textwrap.wrap(words, WIDTH, initial_indent=f"{label:<12}", subsequent_indent=" " * 12)
 
 
 def view_check(check: Check) -> CheckDocument:
-    """What `check --json` prints."""
+    """Return the document that `check --json` prints."""
     plan = view_plan(check.plan)
     parts = {field.name: getattr(plan, field.name) for field in dataclasses.fields(plan)}
     headroom = check.headroom
@@ -306,7 +306,7 @@ def view_check(check: Check) -> CheckDocument:
 
 
 def view_refusal(refused: PolicyInvalid) -> InvalidDocument:
-    """The errors of a policy for a script."""
+    """Return the errors of a policy for a script."""
     faults = tuple(fault for fault in refused.faults if isinstance(fault, Fault))
     faults = faults or (Fault(refused.where, None, None, "", refused.what, refused.remedy),)
     return InvalidDocument(errors=refused.problems or (str(refused),), problems=faults)

@@ -1,4 +1,4 @@
-"""What a stage leaves in the vault: its tables, and a sealed note that vouches for them."""
+"""The results of a stage in the vault: its tables, and a sealed note with their hashes."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from release_pipeline.policy.documents import read_as
 from release_pipeline.store.vault import ReleaseWorkspace
 
 Kind = TypeVar("Kind", bound=Checkpoint)
-OF_PEOPLE = ("people", "owners")  # the tables that say whose records they are
+OF_PEOPLE = ("people", "owners")  # the tables with the persons of the records
 Read: TypeAlias = Mapping[str, Sequence[str] | None]  # by table: the columns that a stage reads, None of which are all
 
 
 def write_checkpoint(
     context: StageContext, workspace: ReleaseWorkspace, kind: type[Kind], version: str, tables: Sequence[str], **content: Any
 ) -> Kind:
-    """The checkpoint of a stage, with the hashes of the tables that it vouches for, sealed: nobody without the vault's key
-    changes one or the other unseen."""
+    """Write and return the checkpoint of a stage, with the hashes of its tables, sealed: without the vault's key, no change of
+    either goes unnoticed."""
     stage = kind.stage
     header = {
         "policy_hash": context.policy_hash,
@@ -39,7 +39,7 @@ def write_checkpoint(
 
 
 def find_checkpoint(context: StageContext, workspace: ReleaseWorkspace, kind: type[Kind]) -> Kind | None:
-    """The checkpoint of a stage, if there is one; refused when it is not what was written."""
+    """Return the checkpoint of a stage, if there is one; refused when it is not what was written."""
     stage = kind.stage
     checkpoint = workspace.checkpoint(stage)
     if checkpoint is None:
@@ -54,8 +54,8 @@ def find_checkpoint(context: StageContext, workspace: ReleaseWorkspace, kind: ty
 def read_checkpoint(
     context: StageContext, workspace: ReleaseWorkspace, kind: type[Kind], *, check: bool = False, read: Read | None = None
 ) -> Kind:
-    """The checkpoint of a stage that must have run under this very policy; with `check`, and its tables as they were: all, or
-    those that are read."""
+    """Return the checkpoint of a stage that must have run under this very policy; with `check`, and its tables as they were: all,
+    or those that are read."""
     checkpoint, stage = find_checkpoint(context, workspace, kind), kind.stage
     if checkpoint is None:
         raise NotPassed(
@@ -73,21 +73,20 @@ def read_checkpoint(
 
 
 def check_tables(context: StageContext, workspace: ReleaseWorkspace, checkpoint: Checkpoint, read: Read | None = None) -> None:
-    """Refuse unless the tables that a checkpoint vouches for, or those of them that are read, are what they were when it was
-    written."""
+    """Refuse unless the tables of a checkpoint, or those of them that are read, are as they were when it was written."""
     there = workspace.tables()
     for name, prints in checkpoint.tables.items():
         if read is not None and name not in read:
             continue
         columns = None if read is None else read[name]
         known = set(prints) if columns is None else set(columns)
-        is_whole = name in there and set(workspace.columns(name)) == set(prints) >= known  # none was added or taken away
+        is_whole = name in there and set(workspace.columns(name)) == set(prints) >= known  # no column was added or removed
         if not is_whole or workspace.hash_table(name, columns) != {column: prints[column] for column in known}:
             raise _refuse_changed(context, f"the table {name}")
 
 
 def check_records(context: StageContext, workspace: ReleaseWorkspace, clusters: Microaggregated, *, are_read: bool) -> None:
-    """Refuse when the records were validated again since the clusters were made of them; where they are read, also when those
+    """Refuse when the records were validated again since the clusters were made from them; where they are read, also when those
     in the vault are others."""
     validated = read_checkpoint(context, workspace, Validated)
     if are_read:
@@ -101,8 +100,8 @@ def check_records(context: StageContext, workspace: ReleaseWorkspace, clusters: 
 
 
 def find_faults(context: StageContext, workspace: ReleaseWorkspace, drawn: str, *, deep: bool) -> Iterator[str]:
-    """What of a drawn release is not in the vault as its sealed checkpoints say; `deep`: every table is hashed again,
-    too. Two checkpoints may vouch for one table: each fault is told once."""
+    """Yield the parts of a drawn release that are not in the vault as its sealed checkpoints record; `deep`: every table is
+    hashed again, too. Two checkpoints may have one table: each fault is reported once."""
     yield from dict.fromkeys(_find_faults(context, workspace, drawn, deep=deep))
 
 
@@ -142,7 +141,7 @@ def _seal(context: StageContext, stage: str, checkpoint: Mapping[str, Any]) -> s
 
 
 def keep_people(context: StageContext, workspace: ReleaseWorkspace) -> None:
-    """Keep who is in the release outside its schema, under the seal of what was kept so before (`check_vaults` missed none)."""
+    """Record who is in the release outside its schema, under the seal of the earlier records (`check_vaults` missed none)."""
     kept = read_people_sums(context.site, context.policy.population, workspace.people_note())
     people, key = context.policy.person_column is not None, people_sums_key(context.site)
     sums = workspace.expose(str(context.id), people=people, key=key, kept=kept)
@@ -150,8 +149,8 @@ def keep_people(context: StageContext, workspace: ReleaseWorkspace) -> None:
 
 
 def find_earlier_blocks(context: StageContext, workspace: ReleaseWorkspace) -> IntArray | None:
-    """The block that each record's person was in, in earlier releases; None where nothing is swapped, or nobody knows who is
-    in several of them."""
+    """Return the block that each record's person was in, in earlier releases; None where nothing is swapped, or there is no
+    column of the person."""
     if context.policy.swap is None or context.policy.person_column is None:
         return None
     return workspace.read_earlier_blocks(context.policy.policy)

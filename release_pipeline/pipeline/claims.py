@@ -1,7 +1,7 @@
-"""The audit of claims as people ask for it: of some policies, in parallel, and kept for the dossier.
+"""The audit of claims: of some policies, in parallel, and kept for the dossier.
 
-No data are read: tables are made from what a policy declares. What was found of a policy of a site lies in its vault, by the
-policy's hash, and goes into the dossiers of its releases.
+No data are read: tables are made from a policy's declarations. The findings about a policy of a site are in its vault, by the
+policy's hash, and go into the dossiers of its releases.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """What was found of each policy, by its name."""
+    """The findings about each policy, by its name."""
 
     findings: Mapping[str, Sequence[Finding]]
     quick: bool
@@ -39,13 +39,13 @@ class Audited:
 
     @property
     def broken(self) -> list[Finding]:
-        """The findings that break a claim."""
+        """Return the findings that break a claim."""
         return [finding for of_policy in self.findings.values() for finding in of_policy if not finding.holds]
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimView:
-    """One thing that a policy promises, and what attacking it showed."""
+    """One claim of a policy, and the result of attacking it."""
 
     promise: Annotated[str, "what is promised, in words"]
     definition: Annotated[Literal["dp", "zcdp", "idp", "k-epsilon", "k-anonymity"], "of the claim"]
@@ -72,7 +72,7 @@ class AuditedView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimsDocument:
-    """What `audit-claims --json` prints, and what a dossier has of it."""
+    """The document that `audit-claims --json` prints, and that a dossier has."""
 
     FORMAT: ClassVar[str] = "release-pipeline/audit-claims/1"
 
@@ -85,7 +85,7 @@ class ClaimsDocument:
 
 
 def view_audit(audited: Audited) -> ClaimsDocument:
-    """What was found, for a script."""
+    """Return the findings, for a script."""
     return ClaimsDocument(
         tool=f"release-pipeline {__version__}",
         made=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -107,8 +107,8 @@ def _view(finding: Finding) -> ClaimView:
 def audit_policies(
     policies: Mapping[str, Policy], *, quick: bool, jobs: int | None = None, progress: Progress = lambda _: None
 ) -> Audited:
-    """Every promise of these policies, so many at a time (default: one for each core); with one job, in this process. A quick
-    audit of several policies draws least."""
+    """Return the findings on every claim of these policies, so many at a time (default: one for each core); with one job, in this
+    process. A quick audit of several policies draws least."""
     effort = FULL if not quick else QUICK if len(policies) == 1 else BRIEF
     work = [(name, policy, promise) for name, policy in policies.items() for promise in list_promises(policy)]
     done: dict[int, Finding] = {}
@@ -136,7 +136,7 @@ def _each(work: Sequence[tuple[str, Policy, Promise]], effort: Effort, jobs: int
 
 
 def describe_audit(audited: Audited, *, draw: Callable[[Sequence[Sequence[str]]], Iterable[str]] | None = None) -> Iterable[str]:
-    """The lines of a table in Markdown, a row for each promise; `draw` draws the table in another way."""
+    """Return the lines of a table in Markdown, a row for each claim; `draw` draws the table in another way."""
     head = ["policy", "what is promised", "claimed", f"proved ({CONFIDENCE})", "draws", "worst tables found", ""]
     rows = [
         [
@@ -164,7 +164,7 @@ def _figures(finding: Finding) -> tuple[str, str]:
 
 
 def keep_audit(site: Site, policy: Policy, audited: Audited) -> Path:
-    """Keep what was found of a policy for the dossiers of its releases."""
+    """Store the findings about a policy for the dossiers of its releases."""
     file = audit_file(site, policy.canonical_hash())
     make_private_folder(file.parent)
     write_private_json(file, to_json(view_audit(audited)))
@@ -172,11 +172,11 @@ def keep_audit(site: Site, policy: Policy, audited: Audited) -> Path:
 
 
 def read_audit(site: Site, policy_hash: str) -> Mapping[str, Any] | None:
-    """What was found last of the policy with this hash, if anything was looked for."""
+    """Return the last findings about the policy with this hash, if it was audited."""
     file = audit_file(site, policy_hash)
     return formats.AUDITED.read(json.loads(file.read_text(encoding="utf-8")), where=str(file)) if file.is_file() else None
 
 
 def audit_file(site: Site, policy_hash: str) -> Path:
-    """Where it lies."""
+    """Return the file of these findings."""
     return site.vault / "claims" / f"{policy_hash}.json"

@@ -1,4 +1,4 @@
-"""What every stage of a release is given: its site, policy and name, and what is recorded of it."""
+"""The context of every stage of a release: its site, policy and name, and what is recorded of it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ NOT_MET = "the data do not meet the policy."
 
 @dataclass(frozen=True, slots=True)
 class StageResult:
-    """What a stage did. `facts` may be shown to anybody who sees Dagster's UI; `internal` only where the site allows it."""
+    """The result of a stage. `facts` may be shown to anyone who sees Dagster's UI; `internal` only where the site allows it."""
 
     stage: str
     version: str
@@ -64,14 +64,13 @@ class StageResult:
 
     @property
     def refusal(self) -> tuple[str, ...]:
-        """Why the release must not go on, if it must not."""
+        """Return why the release must not go on, if it must not."""
         return tuple(message for verdict in self.verdicts if not verdict.passed for message in verdict.messages)
 
 
 def record_failed_run(site: Site, release: ReleaseId, reason: str, *, run: str, told_elsewhere: bool = False) -> None:
-    """A run of a release failed, noted once for each; the release's state stays what it was. Its
-    policy is not read: that may be what broke. `told_elsewhere`: status need not tell it, for a
-    block says it better, or a later run ended well."""
+    """Record that a run of a release failed, once for each; the release's state stays. Its policy is not read, since that may be
+    what broke. `told_elsewhere`: status need not report it, since a block says it better, or a later run ended well."""
     with site.open_registry() as registry:
         if all(event.content.get("run") != run for event in registry.events if event.kind == FAILED):
             registry.add(FAILED, release, reason=reason, run=run, told_elsewhere=told_elsewhere)
@@ -88,7 +87,7 @@ class StageContext:
     probe: Probe = PLAIN
 
     def check_may_begin(self) -> None:
-        """Refuse early what would be refused later, and note that the release is opened if nobody did."""
+        """Refuse early what would be refused later, and record that the release is opened if that was not done."""
         with self.site.open_registry() as registry:
             status = status_of(registry, self.id)
             if status.pruned and status.drawn is not None:
@@ -117,7 +116,7 @@ class StageContext:
                 move(registry, self.id, OPENED, why="by hand")
 
     def block(self, reason: str, *, code: str = Blocked.code) -> NoReturn:
-        """Note the release as blocked, with the reason, and raise."""
+        """Record the release as blocked, with the reason, and raise."""
         self.record_blocked(reason, code=code)
         blocked = Blocked(reason, where=str(self.id))
         blocked.code = code
@@ -125,7 +124,7 @@ class StageContext:
 
     @contextmanager
     def recording_refusals(self) -> Generator[None]:
-        """Note the reason of what is refused in the registry; not of a stage that was started out of turn, or has to wait."""
+        """Record the reason of a refusal in the registry; not of a stage that was started out of turn, or has to wait."""
         try:
             yield
         except (NotPassed, Held, StoreError):
@@ -138,7 +137,7 @@ class StageContext:
 
     @contextmanager
     def counting_refusals(self) -> Generator[None]:
-        """Count what is refused inside as a trial on the records of this run, before anybody reads why."""
+        """Count a refusal in the block as a trial on the records of this run, before anyone reads why."""
         try:
             yield
         except (NotPassed, Held, StoreError):
@@ -151,26 +150,26 @@ class StageContext:
             raise DataRefused(NOT_MET, findings=findings, where=refused.where) from None
 
     def count_refusal(self) -> None:
-        """The registry has this run, which read records and releases nothing, as a trial."""
+        """Record this run, which read records and releases nothing, as a trial."""
         refuse_run(self.site, self.id)
 
     def show_rows(self, records: int) -> dict[str, int]:
-        """How many records there are, as a fact for everybody: to the next ten before the charge, and none where trials are
-        forbidden, for what a release is may be chosen to count records."""
+        """Return the number of records as a public fact: to the next ten before the charge, and none where trials are forbidden,
+        since a release's filter may be chosen to count records."""
         if self.read_status().charge is not None:
             return {"rows": records}
         return {} if self.site.forbids_looks else {"rows": round_up(records)}
 
     def record_blocked(self, reason: str, *, code: str = Blocked.code) -> None:
-        """Only a release that has no candidate becomes blocked: a refused attempt to make it again
-        changes nothing. `code` is the kind of error, for scripts."""
+        """Record the release as blocked, unless it has a candidate: a refused attempt to make it again changes nothing. `code` is
+        the kind of error, for scripts."""
         with self.site.open_registry() as registry:
             status = status_of(registry, self.id)
             if status.candidate_hash is None and (status.state, status.reason) != ("blocked", reason):
                 move(registry, self.id, BLOCKED, reason=reason, code=code, policy_hash=self.policy_hash)
 
     def record_drawn(self, masked: str) -> None:
-        """Note the release as drawn, with the keyed hash of its masked table, once; and then forget its secret."""
+        """Record the release as drawn, with the keyed hash of its masked table, once; and then forget its secret."""
         with self.site.open_registry() as registry:
             status = status_of(registry, self.id)
             if status.drawn is None:
@@ -186,8 +185,8 @@ class StageContext:
         self.probe.reached("the secret is forgotten")
 
     def record_candidate(self, digest: str, facts: Mapping[str, Any]) -> None:
-        """Note the candidate with its hash and its public facts, unless that is known; then, that a
-        run which broke off after it was made is not the last any more."""
+        """Record the candidate with its hash and its public facts, unless that is known; then, that a run which broke off after
+        it was made is no longer the last."""
         with self.site.open_registry() as registry:
             status = status_of(registry, self.id)
             if status.candidate_hash == digest:
@@ -198,20 +197,20 @@ class StageContext:
                 move(registry, self.id, CANDIDATE, **payload)
 
     def claim_figures(self) -> dict[str, Any]:
-        """Epsilon and k of the charged release as numbers; None where its claim has no such number."""
+        """Return epsilon and k of the charged release as numbers; None where its claim has no such number."""
         with self.site.open_registry(read_only=True) as registry:
             charge = next((charge for charge in list_charges(registry) if charge.id == self.id), None)
         claimed = claimed_nano(self.policy, charge)
         return {"epsilon": None if claimed is None else self.policy.in_epsilon(claimed) / NANO, "k": self.policy.protect.k}
 
     def list_looks(self) -> tuple[Look, ...]:
-        """The looks at the data that parameters of this release can have been chosen by; once it is
-        charged, always the same."""
+        """Return the trials on the data by which parameters of this release can have been chosen; once it is charged, always the
+        same."""
         with self.site.open_registry(read_only=True) as registry:
             return find_looks_before(registry.events, self.id)
 
     def check_frozen(self) -> None:
-        """Refuse to replace a candidate that was changed after it was frozen: that is to be looked at, not repaired."""
+        """Refuse to replace a candidate that was changed after it was frozen: that is to be investigated, not repaired."""
         folder = self.site.candidate(str(self.id))
         if folder.exists() and self.read_status().candidate_hash is not None and not self.candidate_is_whole():
             raise Blocked(
@@ -221,31 +220,31 @@ class StageContext:
             )
 
     def candidate_is_whole(self) -> bool:
-        """Whether every file of the candidate has the hash that its list of sums says, and the list the recorded one."""
+        """Return whether every file of the candidate has the hash in its list of sums, and the list the recorded one."""
         return is_whole(self.site.candidate(str(self.id)), self.read_status().candidate_hash)
 
     def read_status(self) -> ReleaseStatus:
-        """What the registry has of the release."""
+        """Return the release's state in the registry."""
         return list_statuses(self.site).get(self.id, ReleaseStatus(self.id))
 
     @property
     def policy_hash(self) -> str:
-        """The canonical hash of the policy."""
+        """Return the canonical hash of the policy."""
         return self.policy.canonical_hash()
 
     def hash_version(self, parts: Sequence[object]) -> str:
-        """A keyed hash of these parts under this release and policy: the version of what a stage made."""
+        """Return a keyed hash of these parts under this release and policy: the version of a stage's result."""
         return self.site.keyed_hash(json.dumps([self.policy_hash, str(self.id), *parts]).encode())
 
     def open_source(self) -> SourceReader:
-        """The source of the policy, opened."""
+        """Return the source of the policy, opened."""
         return open_source(self.site, self.policy)
 
     def open_workspace(self) -> AbstractContextManager[ReleaseWorkspace]:
-        """The tables of this release in the vault, for as long as the block lasts; one process at a time."""
+        """Return the tables of this release in the vault, for as long as the block lasts; one process at a time."""
         return open_workspace(self.site.vault, self.policy.population, self.id.workspace, memory=self.site.memory)
 
     def noise_context(self, source: str) -> tuple[Context, ...]:
-        """What the release's noise is derived from besides its secret. `source`: the keyed hash of the records, as charged, so
-        that other records get other noise even where a secret is used twice."""
+        """Return what the release's noise is derived from besides its secret. `source`: the keyed hash of the records, as
+        charged, so that other records get other noise even where a secret is used twice."""
         return (self.policy_hash, str(self.id), source, MECHANISM_VERSION)

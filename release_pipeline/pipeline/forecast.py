@@ -1,7 +1,7 @@
-"""How much memory a release will need: known before anything is charged, so that no release dies of it afterwards.
+"""The memory that a release will need: known before anything is charged, so that no release dies of it afterwards.
 
-The figures are measured (`python -m experiments.benchmarks.scale`) and rounded up: the largest stage counts. A method that
-masks column by column holds arrays of one column at a time, and of all columns the cluster of each record; others hold all.
+The figures are measured (`python -m experiments.benchmarks.scale`) and rounded up: the largest stage counts. A method that masks
+column by column holds arrays of one column at a time, and of all columns the cluster of each record; others hold all.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from release_pipeline.store.environment import DATABASE, format_size
 from release_pipeline.store.site import Site
 
 PROGRAM = 400 << 20  # bytes: the interpreter, the libraries, and arrays of fixed size
-STORED = 150  # bytes of a record that DuckDB holds in memory where it may; beyond its share it goes on on disk
-HELD: dict[Family, tuple[int, int]] = {  # bytes of a record in arrays: whatever the columns, and for each of them more
+STORED = 150  # bytes of a record that DuckDB holds in memory where it may; beyond its share it spills to disk
+HELD: dict[Family, tuple[int, int]] = {  # bytes of a record in arrays: independent of the columns, and for each of them more
     "columns": (60, 4),
     "by-value": (85, 4),
     "vectors": (60, 30),
@@ -30,7 +30,7 @@ HELD: dict[Family, tuple[int, int]] = {  # bytes of a record in arrays: whatever
     "classes": (160, 64),
     "whole-table": (0, 0),  # it holds what columns have of entries
 }
-# where few records make a cluster, and that is more: bytes of a record, and of a record and of a cluster for each of the columns
+# where few records make a cluster, and this is more: bytes of a record, and of a record and of a cluster for each of the columns
 # that are held at once
 CLUSTERED: dict[Family, tuple[int, int, int]] = {
     "columns": (40, 0, 95),
@@ -40,9 +40,9 @@ CLUSTERED: dict[Family, tuple[int, int, int]] = {
 }
 SUMS = 28  # of a cluster for each masked column, next to its name, in the table of exact sums
 NAMED = 8  # of a cluster for each masked column, next to its name, when what is stored of exact sums is hashed
-UNITED = 64  # and where those of random parts are put together, of which all are held
-RECORDS = 104  # where every record is a cluster of its own: there are arrays of clusters, too
-PARTS = 32  # and for each column where random parts of the records are masked by themselves
+UNITED = 64  # and where those of random parts are joined, of which all are held
+RECORDS = 104  # where every record is a separate cluster: there are arrays of clusters, too
+PARTS = 32  # and for each column where random parts of the records are masked separately
 WEIGHED, GROUPED = 40, 24  # and where records have weights; where the audit is by groups
 COPIED, COPIED_COLUMN = 36, 1  # of a record, and for each column, where records that are counted are copied to the vault
 # of each entry that a column of numbers has, of each such column, and of that with most; of a grid with very many points the
@@ -66,7 +66,7 @@ class MemoryView:
 
     @property
     def is_enough(self) -> bool:
-        """Whether a run may begin."""
+        """Return whether a run may begin."""
         return self.needed <= self.allowed
 
 
@@ -92,14 +92,14 @@ def forecast_memory(
 
 
 def _may_be_copied(policy: Policy) -> bool:
-    """Whether the policy keeps the records from being counted in their source."""
+    """Return whether the policy keeps the records from being counted in their source."""
     place = policy.source.path or ""
     may_stay = policy.source.spark or policy.source.table or place.lower().endswith(".parquet")
     return not (policy.is_only_counted and may_stay and policy.source.postgres is None)
 
 
 def _count_clustered(policy: Policy, records: int) -> int:
-    """The bytes of arrays of records and of clusters: where few records make a cluster, the latter are most of it."""
+    """Return the bytes of arrays of records and of clusters: where few records make a cluster, the latter are most of it."""
     if _are_records(policy):
         return records * RECORDS
     if policy.method.family not in CLUSTERED:
@@ -110,7 +110,7 @@ def _count_clustered(policy: Policy, records: int) -> int:
 
 
 def _are_records(policy: Policy) -> bool:
-    """Whether every record is masked by itself: arrays of clusters are those of records then."""
+    """Return whether every record is masked separately: arrays of clusters are those of records then."""
     return policy.method.family == "columns" and policy.protect.k is None
 
 
@@ -124,7 +124,7 @@ def _count_entries(policy: Policy, records: int, cells: Mapping[str, int]) -> in
 
 
 def _count_pool(policy: Policy, records: int) -> int:
-    """The bytes of the pool that synthetic rows are made of: it is no larger for very many records."""
+    """Return the bytes of the pool that synthetic rows are made from: it is no larger for very many records."""
     if policy.method.family != "whole-table":
         return 0
     columns = len(policy.released_columns)
@@ -138,15 +138,15 @@ def _count_clusters(policy: Policy, records: int) -> int:
 
 
 def _count_named(policy: Policy, records: int, each: int) -> int:
-    """So many bytes, and those of its column's name, for each row of a table that has one for each cluster and masked column. Of
-    some methods there is no such table."""
+    """Return so many bytes, and those of its column's name, for each row of a table that has one for each cluster and masked
+    column. Some methods have no such table."""
     if _are_records(policy) or policy.method.family not in ("columns", "classes", "vectors", "mdav"):
         return 0
     return _count_clusters(policy, records) * sum(each + len(name.encode()) for name in policy.noise_columns)
 
 
 def _count_listed(policy: Policy, records: int) -> int:
-    """The bytes of what is looked at one by one: rows of quasi-identifiers, and values that have labels."""
+    """Return the bytes of what is handled one by one: rows of quasi-identifiers, and values that have labels."""
     labels = sum(
         _count_rows([column], records) * (LABELLED + LABEL * column.hierarchy.levels)
         for column in policy.generalised_columns.values()
@@ -155,13 +155,13 @@ def _count_listed(policy: Policy, records: int) -> int:
 
 
 def _count_combinations(policy: Policy, records: int) -> int:
-    """How many different rows the released quasi-identifiers may have, which are looked at one by one."""
+    """Return how many different rows the released quasi-identifiers may have, which are handled one by one."""
     columns = [policy.released_columns[name] for name in policy.released_quasi]
     return _count_rows(columns, records, clamps=policy.clamps)
 
 
 def _count_rows(columns: Iterable[ColumnKind], records: int, *, clamps: bool = False) -> int:
-    """How many different rows of these columns there may be."""
+    """Return how many different rows of these columns there may be."""
     most = 1
     for column in columns:
         values = column.most_values(clamps=clamps)
@@ -199,6 +199,6 @@ def find_enough(forecast: Callable[..., MemoryView]) -> int:
 
 
 def describe_memory(memory: MemoryView, records: int) -> str:
-    """The need and the allowance in a line."""
+    """Return the need and the allowance in a line."""
     about = f"about {format_size(memory.needed)} of {format_size(memory.allowed)} for {records:,} rows"
     return about if memory.is_enough else f"{about}: a run is refused before anything is charged"

@@ -1,6 +1,6 @@
-"""The records of a release, as its stages read them: a copy in the vault; or the source itself, where all that is asked of them
-is counts. Then the vault keeps of each column the different cells and how many records have each, and tables of several columns
-are counted in the source."""
+"""The records of a release, as its stages read them: a copy in the vault; or the source itself, where stages need only counts.
+Then the vault has the different cells of each column and how many records have each, and tables of several columns are counted in
+the source."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from release_pipeline.store.site import Site
 from release_pipeline.store.source import SourceReader
 from release_pipeline.store.vault import ReleaseWorkspace
 
-CELLS_OF = "cells_"  # what the names of tables of cells begin with
+CELLS_OF = "cells_"  # the beginning of the names of tables of cells
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What the vault has of records: tables, how many records there are, and what pins those that stay in their source."""
+    """The vault's part of the records: tables, how many records there are, and a snapshot of those that stay in their source."""
 
     tables: list[str]
     records: int
@@ -52,7 +52,7 @@ class Kept:
 
 
 def choose_columns(policy: Policy, source: SourceReader, release: str) -> tuple[Columns, ReleaseFilter | None]:
-    """What is read of a source: the columns that the policy needs, and what tells the records of the release from others."""
+    """Return what is read of a source: the columns that the policy needs, and the filter for the records of the release."""
     names, _ = match_header(source.header, policy)
     needed = {name: names[name] for name in needed_columns(policy) if name in names}
     return needed, release_filter(policy, names, release)
@@ -66,8 +66,8 @@ def find_in_place(
     columns: Columns,
     release: ReleaseFilter | None,
 ) -> RecordsInPlace | None:
-    """Where the records stay: if nothing but counts is asked of them, and the site's engine counts in their source cells of all
-    their types. The column of the person may have any."""
+    """Return the place of records that stay in their source: if only counts are needed, and the site's engine can count cells of
+    all their types there. The column of the person may have any type."""
     if not policy.is_only_counted:
         return None
     counted = [name for name in columns if name != policy.person_column]
@@ -83,8 +83,8 @@ def keep_records(
     columns: Columns,
     release: ReleaseFilter | None,
 ) -> Kept:
-    """Let the vault have the records, or the cells of their columns where they stay in their source, and nothing of what it had
-    before."""
+    """Replace the release's tables in the vault by the records, or by the cells of their columns where they stay in
+    their source."""
     workspace.drop(["raw", "records", *(name for name in workspace.tables() if name.startswith(CELLS_OF))])
     place = find_in_place(site, policy, workspace, source, columns, release)
     if place is not None:
@@ -94,20 +94,20 @@ def keep_records(
 
 
 def hash_tables(workspace: ReleaseWorkspace, tables: Sequence[str], snapshot: str) -> tuple[str, dict[str, dict[str, str]]]:
-    """What pins records in their source, and the hashes of these tables of the vault."""
+    """Return the snapshot of records in their source, and the hashes of these tables of the vault."""
     return snapshot, {table: workspace.hash_table(table) for table in tables}
 
 
 def list_checked(ingested: Ingested) -> list[str]:
-    """The tables that have the records once they were checked."""
+    """Return the tables that have the records once they were checked."""
     return [name for name in ingested.tables if name != "raw"] if ingested.snapshot else ["records"]
 
 
 def read_numbers(
     policy: Policy, workspace: ReleaseWorkspace, ingested: Ingested, name: str
 ) -> tuple[npt.NDArray[np.float64], IntArray | None]:
-    """The numbers of a column as they came, and how many records have each where that may be more than one. In the records a
-    column is as it came, but where codes stand next to the values."""
+    """Return the numbers of a column as they came, and how many records have each where that may be more than one. In the records
+    a column is as it came, except where it has codes."""
     if ingested.snapshot:
         table = _name_table(policy, name)
         numbers, is_value = read_values(policy, name, workspace.cells(ingested.source, table))
@@ -119,23 +119,23 @@ def read_numbers(
 
 
 def list_read_again(policy: Policy) -> list[str] | None:
-    """The columns that are read as they were delivered once the checks were judged; None where that may be any."""
+    """Return the columns that are read as they were delivered once the checks were judged; None where that may be any."""
     if any(column.is_coded for column in policy.columns.values()):
         return None
     return [] if policy.person_column is None else [policy.person_column]
 
 
 def list_person_keys(site: Site, population: str, column: str) -> PersonKeys:
-    """The keys of the hashes of a population's persons: the last is of those hashes by which persons are found in several
-    populations, where one column's name tells them apart. Other names are other identifiers, which nobody can compare."""
+    """Return the keys of the hashes of a population's persons. The last is for the hashes that identify persons across
+    populations, where the column has the same name. Columns of other names are other identifiers, which cannot be compared."""
     purposes = ("persons", f"the persons of {population}", f"the persons of every population by {column}")
     first, of_population, everywhere = (bytes.fromhex(site.keyed_hash(purpose.encode())) for purpose in purposes)
     return PersonKeys(first, of_population, everywhere)
 
 
 def write_people(site: Site, policy: Policy, workspace: ReleaseWorkspace, source: str) -> list[str]:
-    """Write into the vault who is in the records that were ingested, and where values are swapped whose each record is; gives the
-    tables that say so."""
+    """Write into the vault who is in the records that were ingested, and where values are swapped the person of each record;
+    returns the tables with these."""
     column = policy.person_column
     if column is None:
         return []
@@ -148,15 +148,15 @@ def write_people(site: Site, policy: Policy, workspace: ReleaseWorkspace, source
 
 
 def stored_table(workspace: ReleaseWorkspace, name: str, columns: Sequence[str] | None = None) -> CutTable:
-    """A table of the vault, or some of its columns, which come some rows at a time."""
+    """Return a table of the vault, or some of its columns, which come some rows at a time."""
     names = workspace.columns(name) if columns is None else tuple(columns)
     slices = partial(workspace.slices, name, rows=PART)
     return CutTable(names, workspace.count_rows(name), lambda column: workspace.read(name, [column]).column(0), slices)
 
 
 def _keep_cells(policy: Policy, workspace: ReleaseWorkspace, in_place: RecordsInPlace, source: str) -> Kept:
-    """Count the cells of every column into tables of the vault. Whose records they are is in the table `raw`, as the source
-    delivers it, until the checks have been judged. Refused where the source was changed meanwhile."""
+    """Count the cells of every column into tables of the vault. Their persons are in the table `raw`, as the source delivers
+    them, until the checks have been judged. Refused where the source was changed meanwhile."""
     snapshot, records, person = in_place.snapshot(), set[int](), policy.person_column
     tables = ["raw" if name == person else _name_table(policy, name) for name in in_place.kinds]
     if person is not None and person in in_place.kinds:
@@ -171,13 +171,13 @@ def _keep_cells(policy: Policy, workspace: ReleaseWorkspace, in_place: RecordsIn
 
 
 def refuse_changed(source: str) -> SourceError:
-    """That a source did not stay as it was."""
+    """Return the error that a source did not stay as it was."""
     remedy = "Run the release again once the source stays as it is."
     return SourceError("the source was changed while it was read.", where=source, remedy=remedy)
 
 
 def open_tables(policy: Policy, workspace: ReleaseWorkspace, ingested: Ingested) -> dict[str, RawTable]:
-    """By column the table of the vault that has its cells, as they were delivered."""
+    """Return by column the table of the vault that has its cells, as they were delivered."""
     cells = {name: _name_table(policy, name) for name in policy.columns}
     opened = {name: workspace.cells(ingested.source, table) for name, table in cells.items() if table in ingested.tables}
     if "raw" in ingested.tables:
@@ -213,8 +213,8 @@ def _name_table(policy: Policy, name: str) -> str:
 
 @dataclass(frozen=True)
 class Records:
-    """What the stages ask of the records of a release: counts of all, and all or some of them one by one. `in_place`: those
-    of the source, None where the vault has them; `snapshot`: what pinned them when they were checked."""
+    """The records of a release for its stages: counts of all, and all or some of them one by one. `in_place`: those of the
+    source, None where the vault has them; `snapshot`: their state when they were checked."""
 
     policy: Policy
     workspace: ReleaseWorkspace
@@ -224,7 +224,7 @@ class Records:
     key: bytes
 
     def check(self, where: str) -> None:
-        """Refuse where the source has other records by now than those that were checked."""
+        """Refuse where the source's records differ from those that were checked."""
         if self.snapshot and (self.in_place is None or self.in_place.snapshot() != self.snapshot):
             raise Blocked(
                 "the source has other records now than those that were checked.",
@@ -234,7 +234,7 @@ class Records:
 
     @cached_property
     def counting(self) -> Counting | None:
-        """How a method that counts has them counted."""
+        """Return the counting of the records for a method that counts."""
         if self.policy.method.family != "whole-table":
             return None
         encoders = find_encoders(self.policy)
@@ -252,7 +252,7 @@ class Records:
         return CountedInPlace(self.in_place, encoders, lambda name: DeliveredCells.of_parts(read_parts(name)))
 
     def read(self, table: str, columns: Sequence[str] | None, /, *, where: tuple[str, str] | None = None) -> pa.Table:
-        """A table of the vault; of records that lie elsewhere a sample, as large as what is attacked."""
+        """Return a table of the vault; of records that are elsewhere a sample, as large as the attacks need."""
         if table != "records" or self.in_place is None:
             return self.workspace.read(table, columns, where=where)
         return select_cells(self._sample, columns, where)
@@ -267,7 +267,7 @@ class Records:
 
 
 def open_records(context: StageContext, workspace: ReleaseWorkspace, validated: Validated) -> Records:
-    """The records that were validated; refused where the source has others by now."""
+    """Return the records that were validated; refused where the source has others by now."""
     name, in_place = "", None
     if validated.snapshot:
         source = context.open_source()

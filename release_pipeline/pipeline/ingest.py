@@ -18,8 +18,8 @@ from release_pipeline.rows.checks import match_header, readable_without
 
 
 def ingest(context: StageContext) -> StageResult:
-    """`raw`: the needed columns of this release's records, as the source delivered them. Not without a population and room
-    under its cap: the binding check comes with the charge."""
+    """Write `raw`, the needed columns of this release's records, as the source delivered them. Refused without a population and
+    room under its cap: the binding check comes with the charge."""
     policy = context.policy
     context.check_may_begin()
     try_formats(policy)

@@ -15,8 +15,8 @@ MASKED = "masked"
 
 
 def mask(context: StageContext) -> StageResult:
-    """`masked`: noise on the statistics, rows shuffled, what was measured with noise for it, and the tables next to it;
-    committed, noted as drawn, and then the secret is forgotten."""
+    """Write `masked`: noise on the statistics, rows shuffled, what was measured with noise for it, and the tables next to it. It
+    is committed and recorded as drawn, and then the secret is forgotten."""
     policy = context.policy
     with context.open_workspace() as workspace:
         checkpoint = read_checkpoint(context, workspace, Microaggregated, check=True)
@@ -30,7 +30,7 @@ def mask(context: StageContext) -> StageResult:
         records = open_records(context, workspace, read_checkpoint(context, workspace, Validated))
         strategy, noise_context = find_strategy(policy, counting=records.counting), context.noise_context(checkpoint.input)
         measured = strategy.measure(records.read, secret=secret, context=noise_context, progress=context.progress)
-        records.check(str(context.id))  # margins do not tell of entries that changed places
+        records.check(str(context.id))  # margins do not show that entries changed places
         if policy.tables:
             cells = measure_tables(policy, workspace.read, secret=secret, context=noise_context, progress=context.progress)
             measured = {**measured, TABLES: cells}

@@ -1,9 +1,9 @@
-"""The tool `mask`: the method of a policy on a file, for scripts and benchmarks. It has no ledger, and says so.
+"""The tool `mask`: the method of a policy on a file, for scripts and benchmarks. It has no ledger, and reports that.
 
-On a source of a site it is a look at confidential records, for its evidence has exact scales and errors: it is noted there.
+On a source of a site it is a trial on confidential records, since its evidence has exact scales and errors: it is recorded there.
 
-Whatever comes out of it is *not a release*: nobody added up what the same people were exposed to, small groups were not
-suppressed and nobody reviewed it. The evidence carries that stamp.
+Its output is *not a release*: no ledger added up what the same people were exposed to, small groups were not suppressed and it
+was not reviewed. The evidence carries that stamp.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from release_pipeline.store.source import find_file, open_raw
 
 STAMP = "not a release"
 NOT_APPLIED = ("ledger", "tables", "suppress", "gates but min_rows and clamped_at_most", "review", "publish", "retain")
-GROUPS = "suppress but grouping_at_most"  # which the classes of k-epsilon cannot be made without
+GROUPS = "suppress but grouping_at_most"  # without which the classes of k-epsilon cannot be made
 Progress = Callable[[str], None]
 
 
@@ -72,12 +72,12 @@ class MaskedTable:
 
     @property
     def not_applied(self) -> tuple[str, ...]:
-        """The parts of the policy that had no effect."""
+        """Return the parts of the policy that had no effect."""
         left = [part for part in NOT_APPLIED if part != "suppress" or not self.is_swapped]
         return tuple(GROUPS if part == "suppress" and self.definition == K_EPSILON.key else part for part in left)
 
     def evidence(self) -> dict[str, Any]:
-        """What was done, in figures for the confidential side only."""
+        """Return what was done, in figures only for the confidential side."""
         return {
             "stamp": STAMP,
             "why": "made by `mask --unaccounted`: no ledger added up the exposure of the people in it",
@@ -123,8 +123,8 @@ def check_masking(file: Path, output: Path, evidence: Path | None, *, overwrite:
 
 
 def note_masking(policy: Policy, policy_file: Path, file: Path, *, by: str, evidence: bool) -> None:
-    """The look that masking is at a source of a site, in the registry of that: the site which the policy or the file lies in.
-    Refused where site.yaml forbids looks. Of any other file nothing is noted, and no registry is asked for."""
+    """Record masking a source of a site as a trial, in the registry of the site that the policy or the file is in. Refused where
+    site.yaml forbids trials. For any other file nothing is recorded, and no registry is read."""
     homes = [find_home(policy_file), find_home(file)]
     for home in dict.fromkeys(home for home in homes if home is not None):
         site = find_site(home)
@@ -138,7 +138,7 @@ def note_masking(policy: Policy, policy_file: Path, file: Path, *, by: str, evid
 
 
 def mask_table(policy: Policy, file: Path, *, release: str | None = None, progress: Progress = lambda _: None) -> MaskedTable:
-    """The masked table of `file`, with a secret of its own that nobody keeps."""
+    """Return the masked table of `file`, with a secret that is used only here and not stored."""
     release = _check_release(policy, release)
     progress(f"reading {file}")
     source = find_file(file, expected=policy.declared)
@@ -164,7 +164,7 @@ def _mask(policy: Policy, raw: RawTable, release: str | None, noticed: tuple[str
     made: dict[str, pa.Table] = {}
 
     def read(table: str, columns: Sequence[str] | None, *, where: tuple[str, str] | None = None) -> pa.Table:
-        """A column of the records is read when it is asked for: no more than one lies in memory."""
+        """Return columns of the records, read when they are asked for: no more than one is in memory."""
         if table != "records":
             return select_cells(made[table], columns, where)
         columns = columns or list(policy.released_columns)
@@ -176,7 +176,7 @@ def _mask(policy: Policy, raw: RawTable, release: str | None, noticed: tuple[str
     made |= grouped.tables
     made |= strategy.measure(read, secret=secret, context=context, progress=progress)
     masked = load_table(strategy.mask(read, secret=secret, context=context, progress=progress))
-    if policy.swap is not None:  # who is in no block keeps their own values
+    if policy.swap is not None:  # people who are in no block keep their own values
         masked = load_table(strategy.suppress(read, masked).table)
     records = masked.column(RECORD).to_numpy()
     evidence = {name: dict(figures) for name, figures in grouped.evidence.items()}

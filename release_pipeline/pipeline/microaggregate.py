@@ -30,7 +30,7 @@ from release_pipeline.store.vault import ReleaseWorkspace
 
 
 def microaggregate(context: StageContext) -> StageResult:
-    """Reserve the loss, then what is exact: clusters, sums and scales of every noise column, in the strategy's tables."""
+    """Reserve the loss, then make what is exact: clusters, sums and scales of every noise column, in the strategy's tables."""
     policy = context.policy
     with context.open_workspace() as workspace:
         checkpoint = read_checkpoint(context, workspace, Validated, check=True)
@@ -78,7 +78,7 @@ def microaggregate(context: StageContext) -> StageResult:
 
 
 def _serve(context: StageContext, workspace: ReleaseWorkspace, drawn: Masked, validated: Validated) -> StageResult:
-    """What an earlier attempt stored, if it was for the same input and policy."""
+    """Return the result that an earlier attempt stored, if it was for the same input and policy."""
     if drawn.policy_hash != context.policy_hash or drawn.input != validated.version:
         raise Blocked(
             "noise was already drawn for this release, for other data or another policy; it is not drawn again.",

@@ -1,4 +1,5 @@
-"""Which release and revision is meant, and opening one: by hand, by its timetable, or as a correction with a reason."""
+"""Finding the release and revision that is meant, and opening one: by hand, by its timetable, or as a correction with a
+reason."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def open_release(
     progress: Callable[[str], None] = lambda _: None,
     probe: Probe | None = None,
 ) -> StageContext:
-    """The context of one release of a policy of the site, at its last opened revision.
+    """Return the context of one release of a policy of the site, at its last opened revision.
 
     `release` is NAME, NAME/rN or POLICY/NAME/rN, and may be left out where there is only one. A revision that was not opened, or
     was given up for another, is refused.
@@ -51,7 +52,8 @@ def open_release(
 
 
 def revise_release(site: Site, policy_name: str, release: str | None, *, why: str) -> ReleaseId:
-    """Open the next revision of a release, with the reason, when there is room for its fresh charge; the one before is given up.
+    """Open the next revision of a release, with the reason, when there is room for its fresh charge; the one before is given
+    up.
 
     Only what was charged can be revised. The secret of an unfinished one before is forgotten: its noise is never drawn.
     """
@@ -59,7 +61,7 @@ def revise_release(site: Site, policy_name: str, release: str | None, *, why: st
         raise WrongUsage("a revision needs its reason.", where="--revise", remedy="It stays in the registry.")
     policy = site.policy(policy_name)
     name, revision = _parse(policy, release)
-    with locked_vault(site.vault, policy.population), site.open_registry() as registry:  # nobody masks the one before meanwhile
+    with locked_vault(site.vault, policy.population), site.open_registry() as registry:  # no process masks it meanwhile
         statuses = read_statuses(registry.events)
         latest = latest_revision(statuses, policy.policy, name)
         if revision not in (None, latest.revision, latest.revision + 1):
@@ -79,14 +81,14 @@ def revise_release(site: Site, policy_name: str, release: str | None, *, why: st
 
 
 def last_revision(site: Site, policy_name: str, release: str | None) -> ReleaseId:
-    """The last revision of a release that was opened, or the first one."""
+    """Return the last revision of a release that was opened, or the first one."""
     policy = site.policy(policy_name)
     return latest_revision(list_statuses(site), policy.policy, _parse(policy, release)[0])
 
 
 def find_release(site: Site, text: str) -> ReleaseId:
-    """The release that POLICY/RELEASE, where it has one revision, or POLICY/RELEASE/rN names; something must have happened to
-    it."""
+    """Return the release that POLICY/RELEASE, where it has one revision, or POLICY/RELEASE/rN names; something must have happened
+    to it."""
     match = re.fullmatch(rf"([a-z][a-z0-9-]*)/{_RELEASE}", text)
     if match is None:
         raise WrongUsage("this is not a release.", where=text, remedy="Write POLICY/RELEASE or POLICY/RELEASE/rN.")
@@ -95,24 +97,24 @@ def find_release(site: Site, text: str) -> ReleaseId:
     wanted = ReleaseId(match[1], match[2], int(match[3])) if match[3] else latest
     if wanted not in statuses:
         raise WrongUsage("the registry has no such release.", where=text, remedy="`release-pipeline status` lists them.")
-    if match[3] is None and latest.revision > 1:  # what people sign must not be another one than they have looked at
+    if match[3] is None and latest.revision > 1:  # people must sign the very revision that they have read
         raise WrongUsage(f"it has {latest.revision} revisions.", where=text, remedy=f"Name one of them: {latest} is the last.")
     return wanted
 
 
 def list_recorded_runs(site: Site) -> set[str]:
-    """The runs of which the registry knows that they failed."""
+    """Return the runs that failed according to the registry."""
     with site.open_registry(read_only=True) as registry:
         return {event.content["run"] for event in registry.events if event.kind == FAILED}
 
 
 def name_release(policy: Policy, text: str | None) -> str:
-    """The release of a policy that is meant; the only one where none is named."""
+    """Return the release of a policy that is meant; the only one where none is named."""
     return _parse(policy, text)[0]
 
 
 def _parse(policy: Policy, text: str | None) -> tuple[str, int | None]:
-    """The release that is meant, and its revision if one was named."""
+    """Return the release that is meant, and its revision if one was named."""
     names = policy.release_names
     if text is None and len(names) == 1:
         return names[0], None

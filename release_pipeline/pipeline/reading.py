@@ -1,4 +1,4 @@
-"""What `mask` and the governed pipeline read alike: which columns are needed, the counts about them, typed columns."""
+"""The reading that `mask` and the governed pipeline share: the needed columns, the counts about them, typed columns."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ NO_RELEASES = {"missing": 0, "undeclared": 0}
 
 
 def needed_columns(policy: Policy) -> list[str]:
-    """The columns of the source that are read at all: those that are released, the person's, those of expectations, and those
-    that others are derived of."""
+    """Return the columns of the source that are read at all: those that are released, the person's, those of expectations, and
+    the inputs of derived ones."""
     inputs = {column for how in policy.derive.values() for column in how.inputs}
     needed = [name for name in policy.columns if is_needed(policy, name) or name in inputs]
     return [name for name in (*needed, *sorted(inputs - set(needed))) if name not in policy.derive]
 
 
 def is_needed(policy: Policy, name: str) -> bool:
-    """Whether a column is read to be released, says whose record it is, or is one that an expectation is about."""
+    """Return whether a column is read: to be released, as the person's, or for an expectation."""
     return name == policy.person_column or policy.columns[name].reading is not None or name in policy.expected_columns
 
 
 def release_filter(policy: Policy, names: Mapping[str, str], release: str | None) -> ReleaseFilter | None:
-    """What tells the records of one release from the others in the source, or None if all are of it."""
+    """Return the filter for the records of one release in the source, or None if all belong to it."""
     column = policy.source.release_column
     return (names[column], release) if column is not None and release is not None else None
 
 
 def count_releases(policy: Policy, source: SourceReader, names: Mapping[str, str]) -> dict[str, int] | None:
-    """How many records of the source have no release, or one that is not declared; None where releases are not told apart."""
+    """Return how many records of the source have no release, or one that is not declared; None where no column names releases."""
     column = policy.source.release_column
     if column is None:
         return None
@@ -56,13 +56,13 @@ def count_releases(policy: Policy, source: SourceReader, names: Mapping[str, str
 
 
 def collect_facts(policy: Policy, table: RawTable) -> Facts:
-    """Counts about every column that a rule needs."""
+    """Return counts about every column that a rule needs."""
     facts = count_columns(policy, dict.fromkeys(table.kinds, table), table.count_records())
     return replace(facts, unread=count_unread(table, policy.derive))
 
 
 def count_columns(policy: Policy, tables: Mapping[str, RawTable], records: int) -> Facts:
-    """Counts about single columns, each in the table that it is in."""
+    """Return counts about single columns, each in the table that it is in."""
     counts: dict[str, Mapping[str, int]] = {}
     for name, column in policy.columns.items():
         if (table := tables.get(name)) is None:
@@ -99,9 +99,9 @@ def _count(name: str, reading: Reading, table: RawTable) -> dict[str, Mapping[st
 
 
 def typed_column(policy: Policy, name: str, table: RawTable, *, only_declared: bool = False) -> pa.Array | None:
-    """A column of the source as the records have it: numbers, or entries, with what is declared for the missing ones; None where
-    it is absent or of a type that cannot be read so, which the checks tell. With `only_declared` entries that are not declared
-    are null, where there was no check that refuses them."""
+    """Return a column of the source as the records have it: numbers, or entries, with the declared value for the missing ones;
+    None where it is absent or of an unreadable type, which the checks report. With `only_declared` entries that are not declared
+    are null, where no check refuses them."""
     if not has_type(policy, name, table):
         return None
     match policy.columns[name].reading:
@@ -111,7 +111,7 @@ def typed_column(policy: Policy, name: str, table: RawTable, *, only_declared: b
                 numbers = _code(name, how, table, numbers)
             if how.fill is not None:
                 numbers = np.where(np.isnan(numbers), float(how.fill), numbers)
-            return pa.array(numbers, from_pandas=how.keeps_missing)  # NaN stands for a missing one, which the checks have counted
+            return pa.array(numbers, from_pandas=how.keeps_missing)  # NaN means missing, which the checks have counted
         case RuleReading(covers=covers, filled=filled, codes=reasons):
             entries = _fill(table.categories(name), filled)
             if only_declared:
@@ -131,8 +131,8 @@ def typed_column(policy: Policy, name: str, table: RawTable, *, only_declared: b
 
 
 def read_delivered(policy: Policy, table: RawTable, name: str, *, is_calculated_with: bool = False) -> Any:
-    """A column as it was delivered: numbers where the policy reads numbers, where a source with types has them in a column that
-    is not released, and where an expectation calculates with entries that all are numbers; else texts."""
+    """Return a column as it was delivered: numbers where the policy reads numbers, where a source with types has them in a column
+    that is not released, and where an expectation calculates with entries that all are numbers; else texts."""
     column, kind = policy.columns[name], table.kinds[name]
     is_unread_number = column.reading is None and column.role != "identifier" and kind == "number"
     if is_unread_number or column.is_delivered_as_number:
@@ -146,12 +146,12 @@ def read_delivered(policy: Policy, table: RawTable, name: str, *, is_calculated_
 
 
 def number_records(records: int) -> Iterator[Any]:
-    """The numbers of the records, part by part."""
+    """Yield the numbers of the records, part by part."""
     return (pa.array(np.arange(part.start, part.stop, dtype=np.int64)) for part in pieces(records, PART))
 
 
 def typed_parts(policy: Policy, name: str, table: RawTable, records: int) -> Any:
-    """The same of a column that can be read so: part by part, where there is more than one."""
+    """Return a typed column that can be read, part by part, where there is more than one."""
     if records <= PART:
         return typed_column(policy, name, table)
 
@@ -164,13 +164,14 @@ def typed_parts(policy: Policy, name: str, table: RawTable, records: int) -> Any
 
 
 def has_type(policy: Policy, name: str, table: RawTable) -> bool:
-    """Whether a column is there, and of a type that can be read as the policy says."""
+    """Return whether a column is there, and of a type that can be read as the policy declares."""
     kind, reading = table.kinds.get(name), policy.columns[name].reading
     return kind is not None and reading is not None and (not isinstance(reading, NumberReading) or reading.can_read(kind))
 
 
 def read_values(policy: Policy, name: str, table: RawTable) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-    """The numbers of a column of the source as they came, and which are values: neither codes, nor missing for good."""
+    """Return the numbers of a column of the source as they came, and which of them are values: neither codes, nor missing for
+    good; both (records,)."""
     how = policy.columns[name].reading
     if not isinstance(how, NumberReading):
         numbers = table.numbers(name)
@@ -185,7 +186,7 @@ def read_values(policy: Policy, name: str, table: RawTable) -> tuple[npt.NDArray
 
 
 def _code(name: str, how: NumberReading, table: RawTable, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Numbers in their domain, and in the place of what is no value the point that stands for its reason."""
+    """Return numbers in their domain; entries without a value become the point that represents their reason."""
     coded = np.clip(numbers, float(how.low), float(how.high))
     if how.blank is not None:
         coded[np.isnan(numbers)] = how.blank
@@ -198,33 +199,33 @@ def _code(name: str, how: NumberReading, table: RawTable, numbers: npt.NDArray[n
 
 
 def _find_texts(name: str, codes: Sequence[str], table: RawTable) -> npt.NDArray[np.bool_]:
-    """The records that have one of these entries."""
+    """Return which records have one of these entries."""
     return _compute.is_in(table.categories(name), value_set=pa.array(codes, pa.string())).to_numpy()
 
 
 def _read_numbers(name: str, how: NumberReading, table: RawTable) -> npt.NDArray[np.float64]:
-    """The numbers of a column as they came; of dates and times the units that they come after the first of the domain. There is
-    one zero: a negative one would be sorted to any place among the others."""
+    """Return the numbers of a column as they came; of dates and times the units that they come after the first of the domain.
+    There is one zero: a negative one would be sorted to any place among the others."""
     if how.clock is None:
         return table.numbers(name) + 0.0
     return table.numbers(name, unit=how.clock.unit) - how.clock.offset
 
 
 def _fill(entries: pa.ChunkedArray, filled: str | None) -> pa.Array:
-    """Entries with the declared category in the place of missing ones."""
+    """Return entries with the declared category in place of missing ones."""
     whole = entries.combine_chunks()
     return whole if filled is None else whole.fill_null(filled)
 
 
 def _leave(entries: pa.Array, declared: Sequence[str]) -> pa.Array:
-    """Entries that are declared, null in the place of others."""
+    """Return entries that are declared, null in place of others."""
     return _compute.if_else(
         _compute.is_in(entries, value_set=pa.array(declared, pa.string())), entries, pa.scalar(None, pa.string())
     )
 
 
 def refuse(name: str, checks: Sequence[Check]) -> None:
-    """Raise `DataRefused` with a sentence for every check that found something."""
+    """Raise `DataRefused` with a sentence for every check that failed."""
     findings = refusals(checks)
     if findings:
         count = f"{len(findings)} reasons" if len(findings) > 1 else "one reason"

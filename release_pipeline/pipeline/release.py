@@ -1,7 +1,7 @@
-"""The way of one release from its source to the candidate: seven stages, a function and a module each.
+"""The seven stages of one release from its source to the candidate, a function and a module each.
 
 Every stage opens the release's tables in the vault, checks that the stage before it has run under the same policy, and writes its
-tables and a sealed note in one transaction. Noise is drawn once per release: a later attempt gets what was drawn.
+tables and a sealed note in one transaction. Noise is drawn once per release: a later attempt gets the stored draw.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from release_pipeline.pipeline.suppress import suppress
 from release_pipeline.pipeline.validate import validate
 
 Stage: TypeAlias = Callable[[StageContext], StageResult]
-STAGES: Mapping[str, Stage] = {  # in their order, by the state that each leaves the release in
+STAGES: Mapping[str, Stage] = {  # in their order, by the state after each
     "ingested": ingest,
     "validated": validate,
     "microaggregated": microaggregate,
@@ -32,7 +32,7 @@ STAGES: Mapping[str, Stage] = {  # in their order, by the state that each leaves
 
 
 def run_release(context: StageContext) -> StageResult:
-    """Run every stage in order, and return what the last one made; what `run` does without Dagster."""
+    """Run every stage in order, and return the result of the last one; this is `run` without Dagster."""
     with context.recording_refusals():
         results = [_run_stage(stage, context) for stage in STAGES.values()]
     return results[-1]

@@ -1,8 +1,8 @@
-"""What comes before the noise: the charge under the cap, once, and then the secret that the noise is drawn with.
+"""The steps before the noise: the charge under the cap, once, and then the secret that the noise is drawn with.
 
-The secret lies in a private file from the reservation until the noise is committed, and never in a database, where a deleted row
-stays readable. The registry keeps a check value of it (a hash from which it cannot be computed): so a secret that was put there
-by somebody else is found out, and so is one that is lost.
+The secret is in a private file from the reservation until the noise is committed, and never in a database, where a deleted row
+stays readable. The registry has a check value of it (a hash from which it cannot be computed), which detects a replaced or lost
+secret.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _WHAT = "a secret"
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """What a charge is for: these records of this release under this policy. `source` is the keyed hash of the records for this
-    release. `origins`: what tells the source of the records from others."""
+    """The subject of a charge: these records of this release under this policy. `source` is the keyed hash of the records for
+    this release. `origins`: hashes that identify the source of the records."""
 
     policy: Policy
     release: ReleaseId
@@ -38,10 +38,10 @@ class Reservation:
 
 
 def reserve(site: Site, wanted: Reservation, probe: Probe) -> bytes:
-    """Charge the loss of a release once, before anything random, and give its secret: new, or that of an unfinished attempt.
+    """Charge the loss of a release once, before anything random, and return its secret: new, or that of an unfinished attempt.
 
-    After a charge the registry notes the check value of the secret before anything is made with it. So without that note a
-    secret may be made again, whatever lies in its place; with it, only that very secret will do.
+    After a charge the registry records the check value of the secret before it is used. So without that record a secret may be
+    made again, whatever file there is; with it, only that very secret is accepted.
     """
     with locked(site.vault / "secrets"):
         with site.open_registry() as registry:
@@ -66,8 +66,8 @@ def reserve(site: Site, wanted: Reservation, probe: Probe) -> bytes:
 
 
 def reserved_secret(site: Site, policy: Policy, release: ReleaseId, *, source: str) -> bytes:
-    """The secret of a release that was charged for these records under this policy and is not drawn yet; without it the release
-    is lost."""
+    """Return the secret of a release that was charged for these records under this policy and is not drawn yet; without it the
+    release is lost."""
     with site.open_registry(read_only=True) as registry:
         status = status_of(registry, release)
     if status.charge is None:
@@ -79,7 +79,7 @@ def reserved_secret(site: Site, policy: Policy, release: ReleaseId, *, source: s
 
 
 def _read_reserved(site: Site, release: ReleaseId, check: str) -> bytes:
-    """The secret that lies there, when it is the one whose check value was noted."""
+    """Return the stored secret, when it is the one whose check value was recorded."""
     secret = read_secret(_secret_file(site, release))
     if not is_secret(secret, check, what=_WHAT):
         what = "is lost" if not secret else "is not the one that was made for it"
@@ -92,12 +92,12 @@ def _read_reserved(site: Site, release: ReleaseId, check: str) -> bytes:
 
 
 def forget_secret(site: Site, release: ReleaseId) -> None:
-    """The secret is gone after this, and so is what a broken attempt left of it."""
+    """Remove the secret, and the remains of broken attempts to write it."""
     remove_secret(_secret_file(site, release))
 
 
 def next_revision(release: ReleaseId) -> str:
-    """What to do when a release can only be made again: the revision that a fresh charge opens, and the command."""
+    """Return what to do when a release can only be made again: the revision that a fresh charge opens, and the command."""
     return (
         f"Only {release.next} can replace it, with a fresh charge: "
         f"release-pipeline run {release.policy} --release {release.release} --revise 'REASON'."
@@ -105,7 +105,7 @@ def next_revision(release: ReleaseId) -> str:
 
 
 def _refuse_other(status: ReleaseStatus, wanted: Reservation) -> None:
-    """Refuse what was charged for something else, was given up, or is drawn: the same secret never masks two inputs."""
+    """Refuse a release that was charged for something else, was given up, or is drawn: the same secret never masks two inputs."""
     release, charge = wanted.release, status.charge
     if status.lost:
         raise Blocked(LOST_WORDS, where=str(release), remedy=next_revision(release))
@@ -134,7 +134,7 @@ def _refuse_other(status: ReleaseStatus, wanted: Reservation) -> None:
 
 
 def _charge(registry: Registry, site: Site, wanted: Reservation) -> None:
-    """The charge, with the cap check in its transaction."""
+    """Record the charge, with the cap check in its transaction."""
     policy, release = wanted.policy, wanted.release
     account, loss = check_cap(site, registry, policy, release, records=wanted.records)
     check_move(registry, release, RESERVED)
@@ -156,7 +156,7 @@ def _secret_file(site: Site, release: ReleaseId) -> Path:
 
 
 def _sweep(site: Site, statuses: Mapping[ReleaseId, ReleaseStatus], *, keep: ReleaseId) -> None:
-    """Remove every secret that nobody may use any more: an older copy of the vault may have brought it back."""
+    """Remove every secret that may no longer be used: an older copy of the vault may have brought it back."""
     usable = [keep, *(name for name, known in statuses.items() if known.secret and not known.drawn and not known.replaced)]
     names = {_secret_file(site, release).name for release in usable}
     for file in (site.vault / "secrets").iterdir():

@@ -1,7 +1,8 @@
-"""Where records come from: what tells that somebody looked at what is then released, whatever policy or population it is called.
+"""The origins of records: they identify a trial on records that are then released, whatever the policy or population is
+called.
 
 An origin is a hash under the vault's key: of the place that a policy declares, of where that is, and of the content of a file.
-Nobody without the vault learns from it what it is of. A copy that was changed, or another query, has another one.
+Without the vault it reveals nothing. A changed copy, or another query, has another one.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ _OF_A_SITE = ("populations.yaml", "registry.duckdb", "vault", "site.yaml")
 
 
 def find_home(path: Path) -> Path | None:
-    """The site that something lies in, however deep: the nearest folder above it that has policies, and what a site has else."""
+    """Return the site that something is in, however deep: the nearest folder above it that has policies, and the other parts of a
+    site."""
     for folder in path.resolve().parents:
         if (folder / "policies").is_dir() and any((folder / name).exists() for name in _OF_A_SITE):
             return folder
@@ -47,12 +49,13 @@ def find_home(path: Path) -> Path | None:
 
 
 def hash_content(site: Site, file: Path) -> str:
-    """What tells whoever has the file that it was this one, and nobody else anything: its plain hash would tell guesses apart."""
+    """Return a hash that identifies the content to anyone who has the vault and the file, and reveals nothing to others: against
+    a plain hash, guesses could be tested."""
     return site.keyed_hash(f"looked at: {hash_file(file)}".encode())
 
 
 def hash_file(file: Path) -> str:
-    """The plain hash of a file."""
+    """Return the plain hash of a file."""
     try:
         return hash_of_file(file)
     except OSError as error:
@@ -60,15 +63,15 @@ def hash_file(file: Path) -> str:
 
 
 def list_file_origins(site: Site, file: Path) -> list[str]:
-    """Of a file: where it is, and what it has."""
+    """Return the origins of a file: of its place, and of its content."""
     place, home = file.resolve(), site.home.resolve()
     inside = place.relative_to(home) if place.is_relative_to(home) else place  # the site may be moved, or restored elsewhere
     return [_hash_place(site, str(inside)), hash_content(site, file)]
 
 
 def list_origins(site: Site, source: Source) -> list[str]:
-    """Of what a policy declares, as it is there now: as it is written, where that is, and what is in it where it is a file, or in
-    the files of a folder."""
+    """Return the origins of a declared source, as it is now: of its text, of its place, and of its content where it is a file or
+    a folder."""
     origins = [_hash_place(site, _write(source))]
     if source.path is None:
         origins.append(_hash_place(site, expand(_write(source), site.environment)))
@@ -79,8 +82,9 @@ def list_origins(site: Site, source: Source) -> list[str]:
 
 
 def find_source_like(site: Site, file: Path, *, strict: bool) -> str:
-    """Why a file is confidential here: it lies in the vault, or it is a source of this site, the same file or with the same
-    content; nothing where it is neither. `strict`: refuse where that cannot be told, for a place depends on what is not set."""
+    """Return why a file is confidential here: it is in the vault, or it is a source of this site, the same file or with the same
+    content; empty where it is neither. `strict`: refuse where that cannot be decided, because a place depends on a variable that
+    is not set."""
     if file.resolve().is_relative_to(site.vault.resolve()):
         return "it lies in the vault"
     events: tuple[Event, ...] = ()
@@ -110,7 +114,7 @@ def _is_of_a_source(event: Event) -> bool:
 
 
 def _list_files(path: Path) -> tuple[Path, ...]:
-    """The files that a source has: one, or those of a folder; none where nothing lies there."""
+    """Return the files that a source has: one, or those of a folder; none where nothing is there."""
     if path.is_dir():
         return list_parquet(path)
     return (path,) if path.is_file() else ()
@@ -124,8 +128,8 @@ def _has_same_content(source: Path, file: Path) -> bool:
 
 
 def _list_paths(site: Site, events: Iterable[Event]) -> Iterator[str]:
-    """The paths of sources as all policies write them: of files that lie there, whatever else is wrong with them, and of every
-    version that was ever noted."""
+    """Yield the paths of sources as all policies write them: of existing files, also in invalid policies, and of every version
+    that was ever recorded."""
     for file in site.policy_files():
         try:
             path = read_yaml(read_policy(file)).value["source"]["path"]
@@ -141,7 +145,7 @@ def _find_file(site: Site, written: str) -> Path:
 
 
 def _write(source: Source) -> str:
-    """A source in a line; how a query is laid out tells nothing."""
+    """Return a source in a line; the layout of a query does not matter."""
     parts = (source.path, source.postgres, source.spark, source.table, source.query)
     return " ".join(" ".join(part.lower().split() if part is source.query else [part]) for part in parts if part)
 
@@ -150,20 +154,19 @@ def _hash_place(site: Site, place: str) -> str:
     return site.keyed_hash(f"place: {place}".encode())
 
 
-# What site.yaml says of Spark: `spark: {url: ...}`, the server that counts records where `engine`
-# is spark, and that has the tables of `source: {spark: ...}`. No token stands there: ${NAME} is
-# taken from the environment.
+# The section `spark: {url: ...}` of site.yaml: the server that counts records where `engine` is spark, and that has the tables of
+# `source: {spark: ...}`. No token is in it: ${NAME} is taken from the environment.
 
 
 _SAID = "As in {url: 'sc://spark.example.org:15002'}."
 _URL = re.compile(r"sc://([\w.-]+|\[[0-9A-Fa-f:.]{2,45}\])(:(?P<port>[0-9]{1,5}))?(/|/(;[a-z0-9_.-]+=[!-:<>-~]*)+)?", re.ASCII)
 _NAMED = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
-_OPEN = ("use_ssl", "user_id", "session_id", "user_agent")  # what may stand in a file: others are sent, as tokens are
+_OPEN = ("use_ssl", "user_id", "session_id", "user_agent")  # the options that a file may have: others are sent, as tokens are
 _ADDRESS = "It is as sc://spark.example.org:15002, or with parameters behind it: sc://spark.example.org:443/;use_ssl=true."
 
 
 def find_workers(site: Site) -> SparkAddress | None:
-    """The server whose workers count the records of files, if the engine is spark."""
+    """Return the server whose workers count the records of files, if the engine is spark."""
     if site.engine != "spark":
         return None
     if (spark := find_spark(site)) is None:
@@ -173,7 +176,7 @@ def find_workers(site: Site) -> SparkAddress | None:
 
 
 def find_spark(site: Site) -> SparkAddress | None:
-    """The server that a site names; nobody asks it anything here."""
+    """Return the server that a site names, without connecting to it."""
     settings: SparkSettings | None = site.read_section("spark", _SECTION)
     if settings is None:
         return None
@@ -202,7 +205,7 @@ def _check_url(url: str) -> str:
 
 
 class SparkSettings(Settings):
-    """What stands under `spark`."""
+    """The settings under `spark`."""
 
     mapping: ClassVar[tuple[str, str]] = ("this does not say which server.", _SAID)
 
@@ -217,32 +220,32 @@ def _is_address(url: str) -> bool:
     return found is not None and int(found["port"] or 1) in range(1, 1 << 16) and unquote(url).isprintable()
 
 
-# The source of a policy, as its site reads it; and whether it has what the policy declares, by its
-# header and no record.
+# The source of a policy, as its site reads it; and the check of its header against the policy, without reading a record.
 
 
 @dataclass(frozen=True, slots=True)
 class HeaderLook:
-    """What a source's header says. `faults`: for which a run would be refused, a sentence each; `unread`: why nobody read it."""
+    """The result of reading a source's header. `faults`: for which a run would be refused, a sentence each; `unread`: why it was
+    not read."""
 
     faults: tuple[str, ...] = ()
     unread: str = ""
 
 
 def open_source(site: Site, policy: Policy) -> SourceReader:
-    """The source of a policy, as its site reads it."""
+    """Return the source of a policy, as its site reads it."""
     spark = None if policy.source.spark is None else find_spark(site)
     return find_source(policy.source, folder=site.home, values=site.environment, expected=policy.declared, spark=spark)
 
 
 def version_of(site: Site, source: SourceReader) -> str:
-    """A keyed hash that changes when what is delivered does; empty where only reading it tells."""
+    """Return a keyed hash that changes when the delivered content does; empty where only reading it shows that."""
     return site.keyed_hash(f"source {source.name} {stamp}".encode()) if (stamp := source.stamp) else ""
 
 
 def look_at_header(site: Site, policy: Policy, *, everywhere: bool) -> HeaderLook:
-    """Whether the source is there, can be read as text or table, and has the declared columns. A source that is no file here, or
-    that this account may not read, is left unread, unless it is to be looked for `everywhere`."""
+    """Check whether the source is there, can be read as text or table, and has the declared columns. A source that is no file
+    here, or that this account may not read, is left unread, unless `everywhere`."""
     if not everywhere and (why := _find_distance(policy.source, site.home, site.environment)):
         return HeaderLook(unread=why)
     try:
@@ -253,7 +256,8 @@ def look_at_header(site: Site, policy: Policy, *, everywhere: bool) -> HeaderLoo
 
 
 def _find_distance(source: Source, folder: Path, values: Mapping[str, str]) -> str:
-    """Why a source is not looked at unasked; empty for a file that this account can read, or that is not there."""
+    """Return why a source is not checked without a request; empty for a file that this account can read, or that does not
+    exist."""
     if source.path is None:
         return "it is a database"
     try:

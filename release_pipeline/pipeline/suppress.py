@@ -1,4 +1,4 @@
-"""The fifth stage: the masked records without those that stand out."""
+"""The fifth stage: the masked records without small groups."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from release_pipeline.pipeline.mask import MASKED
 
 
 def suppress(context: StageContext) -> StageResult:
-    """`suppressed`: the masked records without those that stand out, or blocked when that is too many. Where a policy
-    suppresses nothing the note vouches for the masked table once more, and there is no copy."""
+    """Write `suppressed`, the masked records without small groups, or block the release when these are too many. Where a policy
+    suppresses nothing the note has the masked table's hashes again, and there is no copy."""
     with context.open_workspace() as workspace:
         checkpoint = read_checkpoint(context, workspace, Masked, check=True)
         strategy = find_strategy(context.policy)

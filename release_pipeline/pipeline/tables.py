@@ -26,7 +26,7 @@ _compute: Any = pyarrow.compute  # its functions are made at run time
 
 
 def write_together(table: tuple[Path, pa.Table], evidence: tuple[Path, Mapping[str, Any]] | None) -> None:
-    """A table as CSV or Parquet, told by the ending of its path, and evidence as JSON: both or neither, for the owner alone."""
+    """Write a table as CSV or Parquet, by the ending of its path, and evidence as JSON: both or neither, only for the owner."""
     with ExitStack() as both:
         if evidence is not None:
             file = both.enter_context(appearing(evidence[0]))
@@ -49,7 +49,7 @@ def read_table(path: Path, *, format: str, policy: Policy) -> AnyTable:
 
 
 def open_table(path: Path, *, format: str, policy: Policy) -> ColumnTable:
-    """The same of CSV or Parquet of any size, column by column and part by part."""
+    """Return a table in CSV or Parquet of any size, column by column and part by part."""
     return _open_parquet(path) if format == "parquet" else _open_csv(path, policy)
 
 
@@ -86,7 +86,7 @@ def _open_csv(path: Path, policy: Policy) -> ColumnTable:
 
 
 def try_formats(policy: Policy) -> None:
-    """Refuse a policy whose table could not be written in one of its formats: before anything is read or charged."""
+    """Refuse a policy whose table could not be written in one of its formats, before anything is read or charged."""
     for form in SURVEY_FORMATS:
         if form in policy.publish.formats:
             try_survey(list_columns(policy.columns, policy.suppress, form), form)
@@ -100,8 +100,8 @@ SLICE = 1 << 20  # rows of a slice, and of a group of rows in Parquet
 
 
 def write_table(path: Path, table: pa.Table | Slices, *, format: str, policy: Policy | None = None) -> None:
-    """`table` in one of the formats that are released, with the labels of its `policy` where the format has a place for them; the
-    same table gives the same bytes, whole or in slices of `SLICE` rows."""
+    """Write `table` in one of the formats that are released, with the labels of its `policy` where the format has a place for
+    them; the same table gives the same bytes, whole or in slices of `SLICE` rows."""
     slices = iter([table]) if isinstance(table, pa.Table) else table()
     if format in SURVEY_FORMATS:
         if policy is None:
@@ -116,7 +116,7 @@ def write_table(path: Path, table: pa.Table | Slices, *, format: str, policy: Po
 
 def _write_parquet(file: Path | IO[bytes], slices: Iterator[pa.Table]) -> None:
     first = next(slices)
-    is_labelled = first.schema.metadata is not None  # only then it is stored, so that other files are as they ever were
+    is_labelled = first.schema.metadata is not None  # only then it is stored, so that other files stay the same
     with pyarrow.parquet.ParquetWriter(file, first.schema, compression="zstd", store_schema=is_labelled) as writer:
         writer.write_table(first, row_group_size=SLICE)
         del first  # while others are made
@@ -138,7 +138,7 @@ def _write_csv(file: Path | IO[bytes], slices: Iterator[pa.Table]) -> None:
 
 
 def _spell_moments(table: pa.Table) -> pa.Table:
-    """The table with its times as ISO 8601 writes them, which Arrow's CSV does not."""
+    """Return the table with its times as ISO 8601 writes them, which Arrow's CSV does not."""
     for place, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type):
             texts = _compute.strftime(table.column(place).cast(pa.timestamp("s")), format="%Y-%m-%dT%H:%M:%S")
@@ -146,17 +146,16 @@ def _spell_moments(table: pa.Table) -> pa.Table:
     return table
 
 
-# The rows of a release as files of one folder: `data.csv`, or, of a table too large for one file,
-# `data.part-0001.csv` and so on. Names of either kind begin with `data.`, by which `verify.py` on a
-# reader's machine knows them.
+# The rows of a release as files of one folder: `data.csv`, or, of a table too large for one file, `data.part-0001.csv` and so on.
+# Names of either kind begin with `data.`, by which `verify.py` on a reader's machine recognizes them.
 
 
 PART = 1 << 24  # rows of a file: whole slices
 
 
 def write_data(folder: Path, table: pa.Table | Slices, form: str, policy: Policy | None = None) -> None:
-    """A table in one format, in as many files as it takes; of Stata and SPSS in one. The same table gives the same files, whole
-    or in slices; each file is a table of its own, header included."""
+    """Write a table in one format, in as many files as it takes; for Stata and SPSS in one. The same table gives the same files,
+    whole or in slices; each file is a separate table, header included."""
     whole, *_ = name_data(form)
     if form in SURVEY_FORMATS:
         write_table(folder / whole, table, format=form, policy=policy)
@@ -172,13 +171,13 @@ def write_data(folder: Path, table: pa.Table | Slices, form: str, policy: Policy
 
 
 def _slice(table: pa.Table) -> Iterator[pa.Table]:
-    """The slices of a table; of an empty one the one that it is."""
+    """Yield the slices of a table; an empty one is its own slice."""
     return (table.slice(first, SLICE) for first in range(0, max(table.num_rows, 1), SLICE))
 
 
 def _take_part(waiting: list[pa.Table], others: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """The slices of the file that begins with the one that waits: the next file begins where this one stopped. None is held
-    while the next one is made."""
+    """Yield the slices of the file that begins with the waiting one: the next file begins where this one stopped. No slice is
+    held while the next one is made."""
     rows = 0
     while rows < PART and (one := waiting.pop() if waiting else next(others, None)) is not None:
         rows += one.num_rows
@@ -187,14 +186,14 @@ def _take_part(waiting: list[pa.Table], others: Iterator[pa.Table]) -> Iterator[
 
 
 def list_data(folder: Path, form: str) -> list[Path]:
-    """The files that have the rows in this format, in their order; the one that there should be, if there is none."""
+    """Return the files that have the rows in this format, in their order; the expected one, if there is none."""
     parts = folder.glob(f"data.part-*.{form}")
     return sorted(parts, key=lambda part: (len(part.name), part.name)) or [folder / name for name in name_data(form)]
 
 
 def read_data(folder: Path, form: str, policy: Policy) -> AnyTable:
-    """The table that these files have. Of several no column is in memory before it is asked for. One that has other columns
-    than the first stands for all of them: whoever looks at columns sees that."""
+    """Return the table in these files. Columns of several files are read only when they are asked for. If one file has other
+    columns than the first, its table is returned, so that checks of columns notice it."""
     files = list_data(folder, form)
     if len(files) == 1:
         return read_table(files[0], format=form, policy=policy)

@@ -1,4 +1,4 @@
-"""The second stage: checks of the records, and `records`: only what is released, typed."""
+"""The second stage: checks of the records, and `records`: only the released columns, typed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from release_pipeline.rows.validate import judge_own_suite, judge_suite, list_ve
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What the checks of a release count, what else was noticed, the version of it all, the number of records and the header."""
+    """The counts for the checks of a release, the warnings, the version of it all, the number of records and the header."""
 
     checks: tuple[Check, ...]
     noticed: tuple[str, ...]
@@ -50,7 +50,7 @@ class Counted:
 
 
 def validate(context: StageContext) -> StageResult:
-    """`records`: only what is released, typed. Refused, with nothing left of it, when any family of checks fails."""
+    """Write `records`: only the released columns, typed. Refused, without leaving any of it, when any family of checks fails."""
     policy = context.policy
     counted = collect_checks(context)
     checks = judge_suite(counted.checks, policy, records=counted.records, columns=counted.columns)
@@ -84,7 +84,7 @@ def validate(context: StageContext) -> StageResult:
             tables += write_people(context.site, policy, workspace, checkpoint.source)
         workspace.drop(["raw"])
         workspace.forget(["ingested"])
-        _, cells = content  # what is simulated depends on them, not on a file's time
+        _, cells = content  # simulations depend on them, not on a file's time
         keyed = context.site.keyed_hash(json.dumps(cells).encode())
         passed = {verdict.family: len(verdict.checks) for verdict in verdicts}
         payload: dict[str, object] = {
@@ -112,7 +112,7 @@ def validate(context: StageContext) -> StageResult:
 
 
 def collect_checks(context: StageContext) -> Counted:
-    """What the checks count in what was ingested. Makes `records`."""
+    """Return the counts for the checks of the ingested records. Makes `records`."""
     policy = context.policy
     with context.open_workspace() as workspace:
         checkpoint = read_checkpoint(context, workspace, Ingested, check=True)

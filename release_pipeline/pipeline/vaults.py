@@ -1,6 +1,6 @@
-"""What the vaults of a site hold, and who was in which charged release, held against the registry.
+"""Comparison of the vaults of a site with its registry: their releases, and who was in which.
 
-Who was in which charged release, under the seal of the vault's key: sums over rows that outlive the schemas of their releases,
+Who was in which charged release is under a seal of the vault's key: sums over rows that outlive the schemas of their releases,
 which the sealed notes of stages do not cover.
 """
 
@@ -26,18 +26,18 @@ from release_pipeline.store.vault_files import VaultReader, open_vault
 
 
 def people_sums_key(site: Site) -> bytes:
-    """The key of the hashes that are summed."""
+    """Return the key of the hashes that are summed."""
     return bytes.fromhex(site.keyed_hash(b"the sums of who was in which release"))
 
 
 def seal_people_sums(site: Site, population: str, sums: Sums) -> dict[str, Any]:
-    """The sums as the vault keeps them."""
+    """Return the sums as the vault records them."""
     note = {name: str(amount) for name, amount in asdict(sums).items()}
     return {**note, "seal": _seal(site, population, note)}
 
 
 def read_people_sums(site: Site, population: str, note: Mapping[str, Any] | None) -> Sums | None:
-    """The sums that were kept; refused where this site has not sealed them."""
+    """Return the recorded sums; refused where this site has not sealed them."""
     if note is None:
         return None
     content = {name: amount for name, amount in note.items() if name != "seal"}
@@ -48,13 +48,13 @@ def read_people_sums(site: Site, population: str, note: Mapping[str, Any] | None
 
 
 def list_sealed(events: Sequence[Event], population: str) -> set[str]:
-    """The drawn releases of a population: who is in them is kept under a seal since their clusters were made."""
+    """Return the drawn releases of a population: who is in them is recorded under a seal since their clusters were made."""
     statuses = read_statuses(events).items()
     return {str(name) for name, status in statuses if status.drawn and status.charge and status.charge.population == population}
 
 
 def find_people_faults(site: Site, population: str, reader: VaultReader, events: Sequence[Event], *, deep: bool) -> Iterator[str]:
-    """What of the people is not as it was sealed; `deep`: the sums are made again, too."""
+    """Yield the records of people that are not as they were sealed; `deep`: the sums are computed again, too."""
     try:
         sums = read_people_sums(site, population, reader.people_note())
     except VaultDamaged as error:
@@ -71,24 +71,21 @@ def _seal(site: Site, population: str, note: Mapping[str, str]) -> str:
     return site.keyed_hash(json.dumps(["people", population, note], sort_keys=True).encode())
 
 
-# Whether the vaults and the registry know of the same releases: else one of them is an older copy,
-# and people would be charged less than they were exposed to.
-#
-# Every population has a vault of its own, which keeps what releases were charged to it: so an older
-# registry is found out. Whoever puts one back can take the young vault of a population away with
-# it, but not those of the populations whose charges it carries: these are asked too, before each
-# charge.
+# The check that vaults and registry have the same releases: otherwise one of them is an older copy, and people would be charged
+# less than they were exposed to. Every population has a separate vault, which records the releases charged to it, so that an
+# older registry is detected. Anyone who restores an older one can remove the young vault of a population with it, but not those
+# of the populations whose charges it carries: these are asked too, before each charge.
 
 
 def find_uncharged(population: str, kept: Collection[str], statuses: Mapping[ReleaseId, ReleaseStatus]) -> list[str]:
-    """The releases that the vault of a population keeps as charged, and that the registry has not charged to it."""
+    """Return the releases that are charged by the vault of a population, and not by the registry."""
     charged = {str(name): status.charge.population for name, status in statuses.items() if status.charge is not None}
     return sorted(name for name in kept if charged.get(name) != population)
 
 
 def check_vaults(site: Site, population: str, workspace: ReleaseWorkspace) -> None:
     """Refuse to go on where the vault of the population (open as `workspace`), or of one whose charges it carries, and the
-    registry do not know of the same releases."""
+    registry do not have the same releases."""
     with site.open_registry(read_only=True) as registry:
         events = registry.events
     before = read_statuses(events)
@@ -96,7 +93,8 @@ def check_vaults(site: Site, population: str, workspace: ReleaseWorkspace) -> No
     for name in sorted(list_ancestors(read_caps(site).declared, population) & set(list_files(site.vault))):
         with open_vault(site.vault, name, wait=WAIT_SECONDS) as reader:
             vaults[name] = _read_charged(site, name, reader, events)
-    # a charge is noted before a vault keeps it, and a draw after; in the vaults of other populations others may be at work
+    # a charge is recorded before a vault has it, and a draw after; in the vaults of other populations other processes may be at
+    # work
     after = list_statuses(site) if len(vaults) > 1 else before
     for name, (charged, is_sealed) in vaults.items():
         file = str(site.vault / f"{name}.duckdb")
@@ -113,14 +111,14 @@ def check_vaults(site: Site, population: str, workspace: ReleaseWorkspace) -> No
 
 
 def list_files(vault: Path) -> list[str]:
-    """The populations that have a vault, whether or not the registry knows of them."""
+    """Return the populations that have a vault, whether or not the registry has them."""
     return sorted(file.stem for file in vault.glob("*.duckdb") if not is_unfinished(file))
 
 
 def _read_charged(
     site: Site, population: str, reader: ReleaseWorkspace | VaultReader, events: Sequence[Event]
 ) -> tuple[Collection[str], bool]:
-    """The releases that a vault keeps as charged, and whether these are the ones that it was given: the table is small, and
+    """Return the releases that a vault records as charged, and whether these are the original records: the table is small, and
     asked before each charge."""
     sums = read_people_sums(site, population, reader.people_note())
     if sums is None:

@@ -1,1 +1,1 @@
-"""What the public gets of a release, and what becomes of it."""
+"""Packages: publication of a release, its delivery, and its retraction or supersession."""

@@ -1,8 +1,8 @@
-"""What the registry's events say of packages at targets, and what is outstanding: pure functions of events and settings.
+"""The state of packages at targets by the registry's events, and what is outstanding: pure functions of events and settings.
 
     delivering -> delivered -> recalled (as superseded, as retracted)
 
-None of these events changes the state of a release: what is public in `releases/` is so whatever becomes of a delivery.
+None of these events changes the state of a release: a package in `releases/` stays public whatever happens to a delivery.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from release_pipeline.targets.target import Recall, Stored, Target, TargetFailed
 from release_pipeline.trust.keys import write_statement
 
 DELIVERING, DELIVERED, RECALLED = "delivering", "delivered", "recalled"
-_FILES = "to"  # the kind of target that events name: files in a folder or an object store
+_FILES = "to"  # the kind of target in events: files in a folder or an object store
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """A target at an address: what is delivered to another address under the same name is another delivery."""
+    """A target at an address. Under another address the same name is another delivery."""
 
     target: str
     address: str
 
     @property
     def description(self) -> str:
-        """The line that people read."""
+        """Return the line that people read."""
         return f"{self.target} ({self.address})"
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What became of one package at one place: when it was begun and done (or empty), where people find it, and the states
-    of which the target knows."""
+    """The delivery of one package to one place: when it was begun and done (or empty), where people find it, and the states that
+    were reported to the target."""
 
     destination: Destination
     begun: str
@@ -54,22 +54,22 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Something that is to be done yet: a package is to be delivered, or a target to be told what became of it. `delivery`: what
-    was done of it before, if anything was."""
+    """An outstanding task: to deliver a package, or to report its new state to a target. `delivery`: what was done of it before,
+    if anything."""
 
     release: ReleaseId
     destination: Destination
-    state: str  # of the release; published: nothing is to be told
+    state: str  # of the release; published: there is nothing to report
     delivery: Delivery | None = None
 
     @property
     def is_recall(self) -> bool:
-        """Whether the target has the package, or something of it that it is not to have."""
+        """Return whether the target has the package, or files of it that it must not have."""
         return self.state == RETRACTED or (self.delivery is not None and bool(self.delivery.delivered))
 
     @property
     def description(self) -> str:
-        """The line that people read."""
+        """Return the line that people read."""
         if self.is_recall:
             return f"{self.release}: {self.destination.description} is not told yet that it was {self.state}"
         begun = "" if self.delivery is None else f", begun at {self.delivery.begun}"
@@ -78,7 +78,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class OutstandingView:
-    """What is to be done yet at a target; `release-pipeline deliver` does it."""
+    """An outstanding task at a target; `release-pipeline deliver` does it."""
 
     release: Annotated[str, "POLICY/PARTITION/rN"]
     target: Annotated[str, "its name in site.yaml, or in that of then"]
@@ -88,19 +88,19 @@ class OutstandingView:
 
 
 def view_task(task: Task) -> OutstandingView:
-    """A task for a script."""
+    """Return a task for a script."""
     begun = None if task.delivery is None else task.delivery.begun
     what = "recall" if task.is_recall else "delivery"
     return OutstandingView(str(task.release), task.destination.target, task.destination.address, what, begun)
 
 
 def name_destination(settings: TargetSettings) -> Destination:
-    """The place that a target is now."""
+    """Return the place that a target is now."""
     return Destination(settings.name, settings.address)
 
 
 def read_deliveries(events: Iterable[Event]) -> dict[ReleaseId, dict[Destination, Delivery]]:
-    """What became of each package at each place where anything was begun."""
+    """Return the delivery of each package to each place where one was begun."""
     deliveries: dict[ReleaseId, dict[Destination, Delivery]] = {}
     for event in events:
         if event.kind not in (DELIVERING, DELIVERED, RECALLED) or event.release is None:
@@ -119,7 +119,7 @@ def read_deliveries(events: Iterable[Event]) -> dict[ReleaseId, dict[Destination
 def list_tasks(
     events: Sequence[Event], statuses: Mapping[ReleaseId, ReleaseStatus], targets: Sequence[TargetSettings]
 ) -> list[Task]:
-    """Everything that is to be done yet, release by release."""
+    """Return all outstanding tasks, release by release."""
     begun = read_deliveries(events)
     return [
         task
@@ -141,19 +141,20 @@ def _list_tasks_of(
 
 
 def _is_untold(known: Delivery, state: str) -> bool:
-    """Whether a target is to be told that the release came into a state: what it never had whole is only taken away."""
+    """Return whether a state of the release is still to be reported to a target. Files that it never had whole are only
+    removed."""
     return state not in known.recalled and (state == RETRACTED or (state == SUPERSEDED and bool(known.delivered)))
 
 
-# What a published package is, and may have become: its signature, and the tombstones next to it.
+# The expected content of a published package: its files, its signature, and the tombstones next to it.
 
 
 SIGNATURE = "SHA256SUMS.sig"
-TOMBSTONES = {RETRACTED: "RETRACTED", SUPERSEDED: "SUPERSEDED"}  # a state, and the name of the files that tell of it
+TOMBSTONES = {RETRACTED: "RETRACTED", SUPERSEDED: "SUPERSEDED"}  # a state, and the name of the files that report it
 
 
 def package_is_whole(folder: Path, status: ReleaseStatus) -> bool:
-    """Whether a package is what was published, signature and all, next to the tombstones, and without the data if it was
+    """Return whether a package is as it was published, with signature and tombstones, and without the data if it was
     retracted."""
     signature = folder / SIGNATURE
     if not signature.is_file() or signature.read_bytes() != write_statement(status.package_signed).encode():
@@ -166,21 +167,19 @@ def package_is_whole(folder: Path, status: ReleaseStatus) -> bool:
 
 
 def tombstone_files() -> list[str]:
-    """What may be in a package and not in its list of sums, for it came later."""
+    """Return the files that may be in a package and not in its list of sums, since they came later."""
     return [f"{name}.{ending}" for name in TOMBSTONES.values() for ending in ("json", "md", OFFICERS)]
 
 
-# Published packages go to targets, and what becomes of them is told there.
-#
-# Boundaries: the intent is an event before the first byte leaves; files that the target does not
-# have yet go there one by one, the signature last; when all are found there that is noted, with
-# where. Stopped anywhere, a rerun looks what is there and goes on:
-# nothing is sent twice, and nothing half sent is taken for whole. A retraction or supersession,
-# noted long before, is the intent of its own recall.
+# Published packages go to targets, which later get reports of their state. Boundaries: the intent is an event before the first
+# byte leaves. Files that the target does not have yet go there one by one, the signature last; when all are there, that is
+# recorded, with the address. After a stop at any point, a rerun compares the target and goes on: nothing is sent twice, and an
+# incomplete package never passes for a whole one. A retraction or supersession, recorded long before, is the intent of its own
+# recall.
 
 
 class NotDelivered(ReleasePipelineError):
-    """A package is public in the site's folder, and not, or not as it is now, at every target. `details`: why, of each."""
+    """A package is public in the site's folder, and is missing or outdated at some target. `details`: the reason at each."""
 
     def __init__(self, what: str, *, details: tuple[str, ...] = (), where: str = "", remedy: str = "") -> None:
         self.details = details
@@ -189,7 +188,7 @@ class NotDelivered(ReleasePipelineError):
 
 @dataclass(slots=True)
 class _Work:
-    """What is done at one target for one release."""
+    """The work at one target for one release."""
 
     site: Site
     task: Task
@@ -202,7 +201,7 @@ class _Work:
 
     @property
     def name(self) -> dict[str, str]:
-        """What the events say of the place."""
+        """Return the place, as events have it."""
         return {"target": self.task.destination.target, "via": _FILES, "address": self.task.destination.address}
 
 
@@ -215,8 +214,8 @@ def deliver(
     waiting: Callable[[], None] | None = None,
     probe: Probe = PLAIN,
 ) -> None:
-    """Do what is outstanding of one release or of all, at every target or `only` one. What was done is told in words when it is
-    certain; what fails stops nothing else, and raises `NotDelivered` at the end."""
+    """Do what is outstanding for one release or for all, at every target or `only` one. `tell` gets a line for each completed
+    step; a failure stops nothing else, and raises `NotDelivered` at the end."""
     targets = read_targets(site)
     if only is not None and only not in {target.name for target in targets}:
         known = ", ".join(target.name for target in targets) or "none"
@@ -225,7 +224,7 @@ def deliver(
         return
     failed: list[str] = []
     with site.delivering_alone(waiting=waiting):
-        tasks = _list(site, targets, release, only)  # somebody may have done some meanwhile
+        tasks = _list(site, targets, release, only)  # another process may have done some meanwhile
         for task in tasks:
             try:
                 _do(site, task, targets, tell, probe)
@@ -243,7 +242,7 @@ def deliver(
 
 
 def list_outstanding(site: Site) -> list[Task]:
-    """Everything that is to be done yet at targets; nothing where site.yaml cannot be read, which `status` tells."""
+    """Return all outstanding tasks at targets; none where site.yaml cannot be read, which `status` reports."""
     return [] if find_target_faults(site) else _list(site, read_targets(site), None, None)
 
 
@@ -258,7 +257,7 @@ def _list(site: Site, targets: Sequence[TargetSettings], release: ReleaseId | No
 
 
 def _do(site: Site, task: Task, targets: Sequence[TargetSettings], tell: Callable[[str], None], probe: Probe) -> None:
-    """A task, and of a package that is delivered after it was superseded that, too."""
+    """Do a task. A package that is delivered after it was superseded also gets that report."""
     settings = next((target for target in targets if name_destination(target) == task.destination), None)
     if settings is None:
         what = "site.yaml has no target of this name and address any more."
@@ -274,7 +273,7 @@ def _do(site: Site, task: Task, targets: Sequence[TargetSettings], tell: Callabl
 
 
 def _deliver(work: _Work) -> tuple[str, Delivery]:
-    """The package is at the target after this, whole; gives where, and what is known of it then."""
+    """Bring the whole package to the target; returns its address, and the state of the delivery."""
     task, probe = work.task, work.probe
     with work.site.open_registry() as registry:
         status = _check_state(registry, task.release, (PUBLISHED, SUPERSEDED))
@@ -297,7 +296,7 @@ def _deliver(work: _Work) -> tuple[str, Delivery]:
 
 
 def _send(target: Target, work: _Work, names: Sequence[str]) -> None:
-    """Every file of the package is there after this, as it is here, and none next to them."""
+    """Send every file of the package that the target lacks, and remove any others there."""
     there = target.find()
     if others := set(there) - set(names) - set(tombstone_files()):
         raise TargetFailed(
@@ -306,7 +305,7 @@ def _send(target: Target, work: _Work, names: Sequence[str]) -> None:
             remedy="Look there, and move them away.",
         )
     missing = [name for name in names if name not in there or not there[name].is_same(work.folder / name)]
-    if missing and SIGNATURE in there:  # by which people know a whole one
+    if missing and SIGNATURE in there:  # people recognize a whole package by it
         target.remove(SIGNATURE)
         missing = [*(name for name in missing if name != SIGNATURE), SIGNATURE]
     for name in missing:
@@ -324,7 +323,7 @@ def _check_sent(there: Mapping[str, Stored], work: _Work, names: Sequence[str]) 
 
 
 def _recall(work: _Work) -> str:
-    """The target knows what became of the package after this, and that is noted; gives what was done, in words."""
+    """Report the package's state to the target and record that; returns a line on what was done."""
     task, probe = work.task, work.probe
     known = task.delivery
     with work.site.open_registry(read_only=True) as registry:
@@ -347,7 +346,7 @@ def _recall(work: _Work) -> str:
 
 
 def _check_state(registry: Registry, release: ReleaseId, states: tuple[str, ...]) -> ReleaseStatus:
-    """The status of a release, unless it became another than one began with."""
+    """Return the status of a release; raises if it has changed since the work began."""
     status = status_of(registry, release)
     if status.state not in states or status.package_hash is None:
         raise Blocked(f"it is {status.state} by now.", remedy="Try again: what is to be done is another thing.")
@@ -355,5 +354,5 @@ def _check_state(registry: Registry, release: ReleaseId, states: tuple[str, ...]
 
 
 def _list_files(folder: Path, status: ReleaseStatus) -> list[str]:
-    """The files of a package in the order in which they are sent."""
+    """Return the files of a package in the order in which they are sent."""
     return [*sorted(read_sums(folder, status.package_hash)), SUMS, SIGNATURE]

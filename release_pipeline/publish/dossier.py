@@ -1,4 +1,4 @@
-"""The dossier of a published release, and what people signed of it while it was reviewed: votes, returns and remarks."""
+"""The dossier of a published release, and the signed votes, returns and remarks of its review."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from release_pipeline.verifier.remarks import REVIEW_FORMAT, is_review
 
 
 def review_to_json(events: Sequence[Event], release: ReleaseId) -> dict[str, Any]:
-    """The votes on a release, and the remarks on it and on its policy, as the chain has them: `verify.py` compares them one by
-    one, and checks what is signed."""
+    """Return the votes on a release, and the remarks on it and on its policy, as the chain has them: `verify.py` compares them
+    one by one, and checks what is signed."""
     listed = [
         {"event": event.number, "kind": event.kind, "noted": event.noted, **_find_signed(event)}
         for event in events
@@ -51,12 +51,9 @@ def _find_signed(event: Event) -> dict[str, Any]:
     return {"signed": event.content["signed"], **document}
 
 
-# The dossier of a published release: one zip that answers an auditor months later, and that
-# verifies itself offline.
-#
-# It is confidential: the evidence in it describes the data. Nothing signs the zip as a whole; what
-# is in it is bound to the chain of events, whose head the published package names, and to the
-# signatures.
+# The dossier of a published release: one zip that answers an auditor months later, and that verifies itself offline. It is
+# confidential: the evidence in it describes the data. No signature covers the zip as a whole; its parts are bound to the chain of
+# events, whose head the published package names, and to the signatures.
 
 
 _MOMENT = (1980, 1, 1, 0, 0, 0)  # of every file in the zip: the same content gives the same bytes
@@ -88,7 +85,7 @@ publisher if you fear the sender, and the officer's fingerprint from somewhere e
 
 def write_dossier(site: Site, release: ReleaseId, output: Path, *, overwrite: bool = False, refuse_open: bool = False) -> Path:
     """Write the dossier of a published release, also of one that was retracted or superseded. With `refuse_open` raise `Blocked`
-    when the events that go into it have votes or remarks that are to be told to nobody yet."""
+    when its events have votes or remarks that must still stay secret."""
     check_output(output, endings=(".zip",), overwrite=overwrite)
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
@@ -101,7 +98,8 @@ def write_dossier(site: Site, release: ReleaseId, output: Path, *, overwrite: bo
 
 
 def _collect(site: Site, release: ReleaseId, *, refuse_open: bool) -> dict[str, bytes]:
-    """Every file of the dossier by name. The events are read once: those that are judged are those that are written."""
+    """Return every file of the dossier by name. The events are read once, so that those that are judged are those that are
+    written."""
     with site.open_registry(read_only=True) as registry:
         trust, events = need_trust(site, registry), registry.events
         statuses = read_statuses(events)
@@ -153,7 +151,7 @@ def _collect(site: Site, release: ReleaseId, *, refuse_open: bool) -> dict[str, 
 
 
 def _populations_text(registry: Registry, release: ReleaseId) -> str:
-    """The caps as the officer last approved them before the release was charged."""
+    """Return the caps as the officer last approved them before the release was charged."""
     text = ""
     for event in registry.events:
         if event.kind == APPROVED and event.content["what"] == "populations":
@@ -164,7 +162,7 @@ def _populations_text(registry: Registry, release: ReleaseId) -> str:
 
 
 def _describe_diffs(policies: Sequence[NotedPolicy]) -> Iterator[str]:
-    """What changed from version to version of each policy."""
+    """Yield the changes from version to version of each policy."""
     for name in sorted({noted.name for noted in policies}):
         versions = [noted for noted in policies if noted.name == name]
         yield f"{name}: {len(versions)} versions" if len(versions) > 1 else f"{name}: one version"

@@ -1,6 +1,6 @@
 """The chain of one release as people read it: every event of it once, and what the officer approved before its charge.
 
-A vote is only said to exist until all are in.
+Until all votes are in, only the existence of a vote is shown.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _TITLES = {
     "pruned": "Its tables were removed from the vault, as its policy says",
     "lost": "It was lost with the site",
 }
-_LABELS = {  # of what an event has under these keys
+_LABELS = {  # labels of an event's values by their keys
     "why": "reason",
     "reason": "reason",
     "population": "charged to",
@@ -61,7 +61,7 @@ _LABELS = {  # of what an event has under these keys
     "address": "address",
     "where": "where people find it",
 }
-_SIGNED = {  # events with a signature, and what was signed
+_SIGNED = {  # events with a signature, and the subject that was signed
     "approved": "approve",
     "returned": "return",
     "rejected": "reject",
@@ -78,8 +78,8 @@ _VOID = ("It counts for nothing: its key was revoked from before, or whoever gav
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One event in words. `facts`: what it says, by name; `signature`: that it holds now, empty where nothing is signed;
-    `warnings`: what somebody should look at."""
+    """One event as people read it. `facts`: its values by label; `signature`: that it holds now, empty where nothing is signed;
+    `warnings`: what somebody should check."""
 
     number: int
     noted: str
@@ -93,8 +93,8 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A release with its entries in the order of the registry. `faults`: why no signature can be judged, or
-    what was not approved."""
+    """A release with its entries in the order of the registry. `faults`: why no signature can be judged, or what was not
+    approved."""
 
     release: ReleaseId
     state: str
@@ -105,7 +105,7 @@ class History:
 
 
 def tell_history(site: Site, release: ReleaseId, *, reader: str | None = None) -> History:
-    """The chain of a release of the site as it is now, for a reader, who sees their own open votes."""
+    """Return the chain of a release of the site as it is now, for a reader, who sees their own open votes."""
     with site.open_registry(read_only=True) as registry:
         events, faults = registry.events, ()
         status = read_statuses(events).get(release, ReleaseStatus(release))
@@ -125,20 +125,20 @@ def tell_history(site: Site, release: ReleaseId, *, reader: str | None = None) -
     doubted, void = find_doubted(events), read_state(events).void
     shown: list[Entry] = []
     for entry in sorted(entries, key=lambda entry: entry.number):
-        is_void = entry.number in void and entry.facts != _HIDDEN  # else it would say which vote it is
+        is_void = entry.number in void and entry.facts != _HIDDEN  # else it would reveal which vote it is
         shown.append(replace(entry, warnings=entry.warnings + _DOUBTED * (entry.number in doubted) + _VOID * is_void))
     return History(release, status.state, tuple(shown), faults, status.candidate_hash or "", status.package_hash or "")
 
 
 def list_open_votes(events: Sequence[Event]) -> list[str]:
-    """The releases of which these events have a vote, or a remark of a reviewer, that is to be told to nobody yet."""
+    """Return the releases that have, among these events, a vote or a reviewer's remark that must still stay secret."""
     statuses = read_statuses(events)
     mine = [(event, event.release) for event in events if event.release is not None]
     return list(dict.fromkeys(str(release) for event, release in mine if _is_hidden(events, event, statuses[release])))
 
 
 def _is_hidden(events: Sequence[Event], event: Event, status: ReleaseStatus) -> bool:
-    """Whether an event of a release is a vote, or a reviewer's remark, that is not told while votes are blind."""
+    """Return whether an event of a release is a vote or a reviewer's remark that stays secret while votes are blind."""
     if event.kind in (APPROVED, RETURNED):
         return not is_visible("reviewer", event.content["hash"], status)
     if event.kind == REMARKED:
@@ -147,7 +147,7 @@ def _is_hidden(events: Sequence[Event], event: Event, status: ReleaseStatus) -> 
 
 
 def _list_approvals(registry: Registry, trust: Trust, charge: Event) -> Iterator[tuple[str, Entry | None]]:
-    """What the officer had approved when the release was charged, by name; None where there is no approval."""
+    """Yield what the officer had approved when the release was charged, by name; None where there is no approval."""
     policy = "" if charge.release is None else charge.release.policy
     for what, subject, name in (("policy", policy, "The policy"), ("populations", "populations", "The caps")):
         event = find_last_approval(registry, trust, what=what, subject=subject, before=charge.number)
@@ -160,7 +160,7 @@ def _list_approvals(registry: Registry, trust: Trust, charge: Event) -> Iterator
 
 
 def _describe(event: Event, events: Sequence[Event], trust: Trust | None, status: ReleaseStatus, reader: str | None) -> Entry:
-    """An event of the release; of a vote that is not to be told only that there is one."""
+    """Return the entry of an event of the release; of a secret vote it only shows that there is one."""
     entry = _view(event)
     is_own = reader is not None and event.content.get("name") == reader
     if not is_own and _is_hidden(events, event, status):
@@ -172,7 +172,7 @@ def _describe(event: Event, events: Sequence[Event], trust: Trust | None, status
 
 
 def _view(event: Event) -> Entry:
-    """What an event says."""
+    """Return the entry of an event's content."""
     content = event.content
     signed = content.get("signed")
     by = signed["statement"]["name"] if signed else content.get("by", "")
@@ -183,7 +183,8 @@ def _view(event: Event) -> Entry:
 
 
 def _judge(entry: Entry, event: Event, trust: Trust, kind: str, subject: str) -> Entry:
-    """The entry with whether its signature holds now: of a statement of this kind, of this subject and the hash in the event."""
+    """Return the entry with a note on whether its signature holds now: over a statement of this kind, this subject and the
+    event's hash."""
     if not event.content.get("signed"):
         return entry
     statement = event.content["signed"]["statement"]

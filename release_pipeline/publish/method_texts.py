@@ -1,4 +1,4 @@
-"""Methods that work column by column: every record on its own, or in clusters of neighbours in one column."""
+"""Texts on methods that work column by column: every record separately, or in clusters of neighbours in one column."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from release_pipeline.sentences import PUBLIC
 
 
 def choose_column_texts(package: PackageView) -> FamilyTexts:
-    """Those of a method that masks every record on its own, or of one that has clusters."""
+    """Return the texts for a method that masks every record separately, or for one that has clusters."""
     return RecordTexts(package) if find_method(package.card.method.name).by_record else ClusterTexts(package)
 
 
@@ -22,7 +22,7 @@ class _ColumnTexts(FamilyTexts):
     noise_inside = PUBLIC("noise.inside")
 
     def list_caveats(self) -> list[str]:
-        """Clusters without noise are where the claim keeps what many share."""
+        """Return the caveats, with one on clusters without noise, where the claim keeps values that many share."""
         given = PUBLIC("caveat.given")
         if not self.is_individual:
             return [given]
@@ -33,36 +33,36 @@ class _ColumnTexts(FamilyTexts):
 
 
 class RecordTexts(_ColumnTexts):
-    """Noise on every record."""
+    """Texts on noise that is added to every record."""
 
     shares_values = False
     no_bound = PUBLIC("no_bound.kept")
     k_words = PUBLIC("k.none")
 
     def describe_making(self) -> Ready:
-        """Value by value."""
+        """Return how masked values were made: value by value."""
         return html("page.making.records")
 
     def describe_equal_values(self) -> Ready:
-        """Chance alone makes them."""
+        """Return why records share values: only by chance."""
         anywhere = self.card.method.values == "anywhere"
         equal = markdown("note.equal.records_anywhere") if anywhere else markdown("note.equal.records")
         return join_lines(markdown("note.equal.heading"), "", equal)
 
 
 class ClusterTexts(_ColumnTexts):
-    """Noise on the sums of clusters of one column."""
+    """Texts on noise that is added to the sums of clusters of one column."""
 
     no_bound = PUBLIC("no_bound.clusters")
     k_words = PUBLIC("k.of_column")
     k_words_swapped = PUBLIC("k.of_column_swapped")
 
     def describe_making(self) -> Ready:
-        """Neighbours share a value."""
+        """Return how masked values were made: neighbours share a value."""
         return html("page.making.clusters_individual") if self.is_individual else html("page.making.clusters")
 
     def describe_equal_values(self) -> Ready:
-        """They are of one cluster."""
+        """Return why records share values: they are of one cluster."""
         anywhere = self.card.method.values == "anywhere"
         agree = markdown("note.equal.clusters_agree") if self.is_individual else ""
         return join_lines(
@@ -81,7 +81,7 @@ class ClusterTexts(_ColumnTexts):
 
 
 class ByValueTexts(FamilyTexts):
-    """Noise on counts of records, and values that explain them."""
+    """Texts on noise that is added to counts of records, and values that explain these counts."""
 
     has_noisy_values = False
     lies_on_grid = True
@@ -91,11 +91,11 @@ class ByValueTexts(FamilyTexts):
     noise_inside = PUBLIC("noise.by_value")
 
     def describe_making(self) -> Ready:
-        """By ranks."""
+        """Return how masked values were made: by ranks, from the noisy counts."""
         return html("page.making.by_value")
 
     def describe_equal_values(self) -> Ready:
-        """They follow the counts."""
+        """Return why records share values: they follow the counts."""
         return join_lines(
             markdown("note.equal.heading"),
             "",
@@ -107,7 +107,7 @@ class ByValueTexts(FamilyTexts):
         )
 
     def describe_accounting(self) -> Ready:
-        """By the counts themselves."""
+        """Return how to account for the noise: by the counts themselves."""
         return join_lines(
             markdown("note.noise.heading"), "", markdown("note.noise.of_counts"), "", markdown("note.noise.of_counts_uses")
         )
@@ -117,7 +117,7 @@ class ByValueTexts(FamilyTexts):
 
 
 class VectorTexts(FamilyTexts):
-    """Noise on the centroids of clusters of all masked columns."""
+    """Texts on noise that is added to the centroids of clusters of all masked columns."""
 
     may_suppress_nothing = True
     no_bound = PUBLIC("no_bound.kept")
@@ -125,18 +125,18 @@ class VectorTexts(FamilyTexts):
     noise_inside = PUBLIC("noise.inside_without_order")
 
     def list_caveats(self) -> list[str]:
-        """Under iDP there may be clusters without noise."""
+        """Return the caveats, with one on clusters without noise, which iDP may have."""
         given = PUBLIC("caveat.given")
         return [PUBLIC("caveat.individual"), *self.list_caveats_without_noise(), given] if self.is_individual else [given]
 
     def describe_making(self) -> Ready:
-        """Neighbours of the order share their values."""
+        """Return how masked values were made: neighbours in the order share their values."""
         if self.is_individual:
             return html("page.making.vectors_individual", k=self.k)
         return html("page.making.vectors", k=self.k)
 
     def describe_equal_values(self) -> Ready:
-        """They are of one cluster, in all columns."""
+        """Return why records share values: they are of one cluster, in all columns."""
         return join_lines(
             markdown("note.equal.heading"),
             "",
@@ -153,7 +153,7 @@ class VectorTexts(FamilyTexts):
 
 
 class MdavTexts(FamilyTexts):
-    """Exact centroids of clusters of all masked columns."""
+    """Texts on exact centroids of clusters of all masked columns."""
 
     is_k_anonymity = True
     has_noisy_values = False
@@ -165,15 +165,15 @@ class MdavTexts(FamilyTexts):
     caveats = (PUBLIC("caveat.no_noise"),)
 
     def describe_making(self) -> Ready:
-        """As means of alike records."""
+        """Return how masked values were made: as means of alike records."""
         return html("page.making.mdav", k=self.k)
 
     def describe_epsilon(self) -> Ready:
-        """There is none."""
+        """Return the text on epsilon: there is none."""
         return html("page.epsilon_none")
 
     def describe_equal_values(self) -> Ready:
-        """They are of one cluster, exactly."""
+        """Return why records share values: they are of one cluster, exactly."""
         return join_lines(
             markdown("note.equal.heading"),
             "",
@@ -185,7 +185,7 @@ class MdavTexts(FamilyTexts):
         )
 
     def describe_accounting(self) -> Ready:
-        """There is no noise to account for."""
+        """Return how to account for the noise: there is none."""
         return join_lines(markdown("note.no_noise.heading"), "", markdown("note.no_noise.text", k=self.k))
 
 
@@ -193,7 +193,7 @@ class MdavTexts(FamilyTexts):
 
 
 class ClassTexts(FamilyTexts):
-    """Noise on every record, as large as its class is wide."""
+    """Texts on noise that is added to every record, in proportion to the width of its class."""
 
     is_k_anonymity = True
     shares_values = False
@@ -210,23 +210,23 @@ class ClassTexts(FamilyTexts):
     )
 
     def describe_making(self) -> Ready:
-        """By class, and by noise in it."""
+        """Return how masked values were made: by class, with noise inside it."""
         return html("page.making.classes", k=self.k)
 
     def describe_small_groups(self) -> Ready:
-        """Records are dropped, and no cell is blanked."""
+        """Return how small groups were treated: records are dropped, and no cell is blanked."""
         return html(
             "page.small_groups.dropped", suppression=end_sentence(self.card.suppression.words), dropped=self._count_dropped()
         )
 
     def describe_blanks(self) -> Ready:
-        """No cell is blank."""
+        """Return the text on blanks: no cell is blank."""
         return markdown(
             "note.blanks.dropped", suppression=end_sentence(self.card.suppression.words), dropped=self._count_dropped()
         )
 
     def describe_equal_values(self) -> Ready:
-        """What records of a class share is their labels."""
+        """Return why records share values: those of a class share its labels."""
         files = ", ".join(escape_markdown(format_text(file)) for file, _ in self.package.hierarchies)
         lists = markdown("note.classes.lists", files=Ready(files)) if files else ""
         return join_lines(
@@ -241,27 +241,27 @@ class ClassTexts(FamilyTexts):
 
     @property
     def is_bound(self) -> bool:
-        """Most classes are narrower than the domain."""
+        """Return true: most classes are narrower than the domain, so the named noise is an upper bound."""
         return True
 
     def list_uses(self) -> Iterator[str]:
-        """Above all, what lies at the ends of the domain."""
+        """Yield the effects of the noise on usual analyses, above all on values at the ends of the domain."""
         yield markdown("note.noise.class_ends")
         yield from super().list_uses()
 
     def name_mean(self) -> Ready:
-        """The point about a mean is the first one."""
+        """Return the beginning of the point about a mean, which is the first point."""
         return markdown("note.noise.mean_alone")
 
     def _count_dropped(self) -> str:
         return format_count(self.card.rows.in_ - self.card.rows.out)
 
 
-# Methods that count a whole table, and make rows that are nobody's.
+# Methods that count a whole table, and make synthetic rows.
 
 
 class WholeTableTexts(FamilyTexts):
-    """Noise on counts of all columns and pairs, and synthetic rows."""
+    """Texts on noise that is added to counts of all columns and pairs, and on synthetic rows."""
 
     shares_values = False
     has_noisy_values = False
@@ -274,29 +274,29 @@ class WholeTableTexts(FamilyTexts):
     no_noise = PUBLIC("both.noise_on_counts")
 
     def describe_noise_inside(self) -> str:
-        """That of counts."""
+        """Return the noise that is named: that of counts."""
         return PUBLIC("noise.synthetic_together") if self.package.together else PUBLIC("noise.synthetic")
 
     def describe_epsilon_of(self) -> str:
-        """Of everything."""
+        """Return the object of epsilon: the whole package."""
         return PUBLIC("card.epsilon_of_all")
 
     def describe_headline(self) -> Ready | None:
-        """The one number, and whose the rows are."""
+        """Return the headline: the one number of the claim, and that rows are synthetic."""
         return None if self.card.headline is None else html("page.headline", headline=self.card.headline)
 
     def describe_headline_of_note(self) -> Ready | None:
-        """The same."""
+        """Return the headline of the note: the one number of the claim, and that rows are synthetic."""
         return None if self.card.headline is None else markdown("note.headline", headline=self.card.headline)
 
     def describe_rows(self) -> Ready:
-        """They are no records."""
+        """Return the text on the number of rows: they are no records."""
         return markdown(
             "note.rows_synthetic", rows_out=format_count(self.card.rows.out), rows_in=format_count(self.card.rows.in_)
         )
 
     def describe_epsilon(self) -> Ready:
-        """Of everything: no column has a share of its own."""
+        """Return the text on epsilon: it covers the whole package, and no column has a separate share."""
         if self.card.headline is None:
             return super().describe_epsilon()
         if self.card.claim.epsilon.delta is not None:
@@ -304,38 +304,37 @@ class WholeTableTexts(FamilyTexts):
         return html("page.epsilon_of_all")
 
     def describe_table(self) -> Ready:
-        """Whose the rows are."""
+        """Return the text on the table: its rows are synthetic."""
         rows_out, rows_in = format_count(self.card.rows.out), format_count(self.card.rows.in_)
         return html("page.what_synthetic", rows_out=rows_out, rows_in=rows_in, population=self.card.population)
 
     def describe_making(self) -> Ready:
-        """By counts alone."""
+        """Return how rows were made: from counts only."""
         return html("page.making.synthetic")
 
     def describe_small_groups(self) -> None:
-        """Nothing was suppressed."""
+        """Return None: nothing was suppressed."""
 
     def describe_columns(self) -> Ready:
-        """The heading of the columns."""
+        """Return the heading of the columns."""
         return html("page.columns_heading")
 
     def describe_blanks(self) -> Ready:
-        """Blank cells are nobody's either."""
+        """Return the text on blank cells: they are synthetic, too."""
         return markdown("note.blanks.synthetic")
 
     def describe_equal_values(self) -> Ready:
-        """Nothing is shared."""
+        """Return why records share values: no released value is shared by design."""
         return join_lines(markdown("note.equal.heading"), "", markdown("note.equal.synthetic"))
 
     def describe_accounting(self) -> Ready:
-        """By the counts themselves."""
+        """Return how to account for the noise: by the counts themselves."""
         noise = markdown("note.noise.synthetic_together") if self.package.together else markdown("note.noise.synthetic")
         return join_lines(markdown("note.noise.heading"), "", noise, "", markdown("note.noise.synthetic_uses"))
 
 
-# What card, page and note say that depends on the family of a release's method. A family gives
-# whole sentences, and everything that is said of it stands in its module; `find_texts` looks it up
-# by the catalogue of methods, and assumes none.
+# Texts of card, page and note that depend on the family of a release's method. A family gives whole sentences, all of them in its
+# module; `find_texts` finds it by the catalogue of methods, and assumes none.
 
 
 FAMILIES: dict[Family, Callable[[PackageView], FamilyTexts]] = {
@@ -349,5 +348,5 @@ FAMILIES: dict[Family, Callable[[PackageView], FamilyTexts]] = {
 
 
 def find_texts(package: PackageView) -> FamilyTexts:
-    """The texts of the family of this release's method; an unknown method raises."""
+    """Return the texts of the family of this release's method; an unknown method raises."""
     return FAMILIES[find_method(package.card.method.name).family](package)

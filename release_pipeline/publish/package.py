@@ -1,6 +1,7 @@
 """The package's statement in the form of in-toto, with a signature that ssh-keygen verifies.
 
-One key signs it and the list of sums. Each purpose has a namespace of SSH, so that no signature passes for another purpose.
+One key signs it and the list of sums. Each purpose has a separate namespace of SSH, so that no signature passes for another
+purpose.
 """
 
 from __future__ import annotations
@@ -35,12 +36,13 @@ from release_pipeline.verifier.statements import read_keys
 
 
 def list_signers(trust: Trust) -> str:
-    """Who may sign packages, as ssh-keygen reads it. The list of trusted keys vouches for it, and nothing else does."""
+    """Return who may sign packages, as ssh-keygen reads it. Only the list of trusted keys vouches for it."""
     return write_allowed_signers(read_keys(json.loads(trust.text)))
 
 
 def write_attestations(card: Mapping[str, Any], hashes: Mapping[str, str], trust: Trust, key: PrivateKey) -> dict[str, str]:
-    """The statement about files of these hashes, and its signature, by their names. Refused unless the key may sign packages."""
+    """Return the statement about files of these hashes, and its signature, by their names. Refused unless the key may sign
+    packages."""
     release = str(card["release"])
     trust.check_may_sign(key, kind="package", subject=release)
     statement = make_statement(card, hashes)
@@ -48,7 +50,7 @@ def write_attestations(card: Mapping[str, Any], hashes: Mapping[str, str], trust
 
 
 def make_statement(card: Mapping[str, Any], hashes: Mapping[str, str]) -> str:
-    """An in-toto statement about the files of a package, that says what its card says."""
+    """Return an in-toto statement about the files of a package, with the facts of its card."""
     statement = {
         "_type": STATEMENT_TYPE,
         "subject": [{"name": name, "digest": {"sha256": digest}} for name, digest in sorted(hashes.items())],
@@ -70,9 +72,8 @@ Attest: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, str]], Mapping[str
 def build_package(
     folder: Path, *, candidate: Path, view: PackageView, papers: Mapping[str, str], trust: Trust, attest: Attest, sign: Sign
 ) -> tuple[str, dict[str, Any]]:
-    """Build the package in `folder`, which is not its place yet, in place of what an attempt that was stopped has left there;
-    gives its hash and the signed statement about it. The data are the candidate's, byte for byte; `papers`: the public ones by
-    their names."""
+    """Build the package in `folder`, which is temporary, and replace what a stopped attempt has left there; returns its hash and
+    the signed statement about it. The data are the candidate's, byte for byte; `papers`: the public ones by their names."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700, parents=True)
     card = view.card
@@ -82,7 +83,7 @@ def build_package(
         shutil.copyfile(candidate / name, folder / name)
     known = {name: _know(folder / name) for name in data}
     frozen = read_sums(candidate, card.hashes.candidate)
-    if any(frozen.get(name) != digest for name, (digest, _) in known.items()):  # changed since it was looked at
+    if any(frozen.get(name) != digest for name, (digest, _) in known.items()):  # changed since it was checked
         raise Blocked("the candidate's folder is not what was frozen.", where=card.release, remedy="Nothing was published.")
     for name, rows in view.hierarchies:
         (folder / name).write_text(render_hierarchy(rows), encoding="utf-8")
@@ -119,7 +120,7 @@ def _know(file: Path) -> tuple[str, int]:
 
 
 def place_package(built: Path, folder: Path) -> None:
-    """Put a package that was built into its place, for everybody to read: whole or not at all."""
+    """Put a built package into its final folder, readable by everyone: whole or not at all."""
     make_folder(folder.parent, mode=0o755)
     for left in folder.parent.glob(f".{folder.name}.*"):  # of an attempt that was killed
         shutil.rmtree(left)

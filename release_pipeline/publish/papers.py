@@ -1,8 +1,7 @@
-"""The papers that an officer files about a release, each a template of its own: an annex to a DPIA, an evaluation by NIST SP
+"""The papers that an officer files about a release, each from its own template: an annex to a DPIA, an evaluation by NIST SP
 800-226, and an entry for the OpenDP Differential Privacy Deployments Registry by its schema of July 2026 (commit 3e9c812).
 
-The registry has no name for individual differential privacy: such an entry is `Custom` and says
-what it is next to each parameter.
+The registry has no name for individual differential privacy: such an entry is `Custom` and describes it next to each parameter.
 """
 
 from __future__ import annotations
@@ -43,13 +42,13 @@ NIST, DPIA, ENTRY = "nist-sp-800-226.html", "dpia-annex.html", "dp_deployment.ya
 PUBLIC_PAPERS = (NIST, ENTRY)
 RETRACTED = "retracted"
 TABLE, CENTROID = "table", "centroid"
-CUSTOM = "Custom"  # what the registry calls a variant that it does not list
+CUSTOM = "Custom"  # the registry's name for a variant that it does not list
 VARIANTS = {DP.key: "Pure DP", ZCDP.key: "Zero-concentrated DP", IDP.key: CUSTOM}
 
 
 @dataclass(frozen=True, slots=True)
 class WithdrawalView:
-    """Who retracted or superseded a release, when, and why."""
+    """The retraction or supersession of a release: by whom, when, and why."""
 
     name: str
     moment: str
@@ -59,7 +58,7 @@ class WithdrawalView:
 @dataclass(frozen=True, slots=True)
 class PaperView:
     """One release, for its papers. `internal` and `assessment` are None in what the public gets; `assessment` has None for each
-    part that the policy does not state. `published`: when, None before; `state`: of the release, by the events."""
+    part that the policy does not state. `published`: when, or None before; `state`: of the release, by the events."""
 
     package: PackageView
     state: str
@@ -70,34 +69,34 @@ class PaperView:
 
     @property
     def claims_dp(self) -> bool:
-        """Whether the claim is differential privacy, in one of its forms, or individual differential privacy."""
+        """Return whether the claim is differential privacy, in one of its forms, or individual differential privacy."""
         return find_definition(self.package.card.claim.definition.name).composes
 
     @property
     def has_entry(self) -> bool:
-        """Whether the registry may have an entry: a published DP or iDP release that was not retracted."""
+        """Return whether the registry may have an entry: a published DP or iDP release that was not retracted."""
         return self.claims_dp and self.published is not None and self.state != RETRACTED
 
 
 def render_papers(view: PaperView) -> dict[str, str]:
-    """Every paper of a release for the people of its site, by the name of its file."""
+    """Return every paper of a release for the people of its site, by the name of its file."""
     papers = {name: render_paper(name, view) for name in (NIST, DPIA)}
     return papers | ({ENTRY: render_entry(view)} if view.has_entry else {})
 
 
 def render_public_papers(package: PackageView) -> dict[str, str]:
-    """The papers that the package has, of public facts only; none of a release that may have no entry."""
+    """Return the papers of the package, from public facts only; none for a release that may have no entry."""
     view = PaperView(package, "published", package.card.published)
     return {NIST: render_paper(NIST, view), ENTRY: render_entry(view)} if view.has_entry else {}
 
 
 def render_paper(name: str, view: PaperView) -> str:
-    """One paper as a page that needs nothing else."""
+    """Return one paper as a self-contained page."""
     return _render("html", name, view)
 
 
 def render_entry(view: PaperView) -> str:
-    """The registry's entry as YAML, whose texts are Markdown; a release that may have none is a ValueError."""
+    """Return the registry's entry as YAML, whose texts are Markdown; raises ValueError for a release that may have none."""
     card, published = view.package.card, view.published
     about = card.about
     if published is None or not view.has_entry:
@@ -126,7 +125,7 @@ def _load_papers(form: Format) -> jinja2.Environment:
 
 def _render(form: Format, name: str, view: PaperView, **more: Any) -> str:
     def limits(among: tuple[str, ...]) -> Iterator[tuple[GateView, str, str]]:
-        """The gates whose name has one of these words, each with its value and limit as they are written."""
+        """Yield the gates whose name has one of these words, each with its value and limit as they are written."""
         gates = () if view.internal is None else view.internal.gates
         yield from ((gate, *format_apart(gate.value, gate.limit)) for gate in gates if any(word in gate.name for word in among))
 
@@ -149,12 +148,12 @@ def _render(form: Format, name: str, view: PaperView, **more: Any) -> str:
 
 
 def _split_sentences(rendered: str) -> list[Ready]:
-    """The lines of a rendered text that say something, each once; a value has no line end when it is rendered."""
+    """Return the non-empty lines of a rendered text, each once; a value has no line end when it is rendered."""
     return list(dict.fromkeys(Ready(line.strip()) for line in rendered.split("\n") if line.strip()))
 
 
 def _write_field(rendered: str) -> Ready:
-    """A field of the entry: a sentence, or a list of them, as a YAML text that is nothing else."""
+    """Return a field of the entry, a sentence or a list of them, as a YAML text that can be nothing else."""
     sentences = _split_sentences(rendered)
     words = sentences[0] if len(sentences) == 1 else "\n".join(f"- {sentence}" for sentence in sentences)
     return Ready(_write_text(words) + "\n")
@@ -165,24 +164,24 @@ def _write_text(text: str) -> Ready:
 
 
 def _list_parameters(claim: Claim) -> Iterator[tuple[str, str]]:
-    """The numbers of the claim; none at scope centroid, where they are of one mean and no loss of a release."""
+    """Yield the numbers of the claim; none at scope centroid, where they are about one mean and no loss of a release."""
     budget = claim.epsilon
     for name, value in (("epsilon", budget.total), ("delta", budget.delta), ("rho", budget.rho)):
         if value is not None and re.fullmatch(r"\d+(\.\d+)?", value) and claim.scope.name != CENTROID:
-            yield name, f"{Decimal(value):f}"  # an exponent YAML may read as a text
+            yield name, f"{Decimal(value):f}"  # YAML may read an exponent as a text
 
 
 def _make_slug(*parts: str) -> str:
-    """The address of an entry, as the registry makes it of name, curators and year."""
+    """Return the address of an entry, as the registry makes it from name, curators and year."""
     return "_".join(re.sub(r"\W+", "_", part.lower()) for part in parts).replace("_", "-")
 
 
-# The papers of a release for the people of its site: what is known of it, from policy, evidence and
-# events, as one view; and the folder that an officer takes from here.
+# The papers of a release for the people of its site: the facts from policy, evidence and events as one view, and the folder for
+# an officer.
 
 
 def write_papers(site: Site, release: ReleaseId, folder: Path) -> list[Path]:
-    """Every paper of a release that has a candidate, in a folder that is not there yet, or is empty; for its owner alone."""
+    """Write every paper of a release that has a candidate into a new or empty folder, readable only by its owner."""
     _check_folder(folder)
     files = render_papers(view_papers(site, release))
     try:
@@ -195,7 +194,7 @@ def write_papers(site: Site, release: ReleaseId, folder: Path) -> list[Path]:
 
 
 def view_papers(site: Site, release: ReleaseId) -> PaperView:
-    """All that the papers may say of a release, as the registry has it now."""
+    """Return all that the papers may state about a release, as the registry has it now."""
     with site.open_registry(read_only=True) as registry:
         status = read_statuses(registry.events).get(release, ReleaseStatus(release))
         if status.candidate_hash is None:
@@ -233,7 +232,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def _find_last(events: Sequence[Event], status: ReleaseStatus) -> int:
-    """How many events there were when it was published, as its package names them; all, of one that is not."""
+    """Return how many events there were when it was published, as its package names them; all, if it is not published."""
     if status.package_hash is None:
         return len(events)
     numbers = [event.number for event in events if event.kind == PUBLISHING and event.release == status.id]
@@ -241,7 +240,7 @@ def _find_last(events: Sequence[Event], status: ReleaseStatus) -> int:
 
 
 def _find_withdrawal(events: Sequence[Event], status: ReleaseStatus) -> WithdrawalView | None:
-    """Who retracted or superseded it, by the event that gave it its state; None of a release that stands."""
+    """Return who retracted or superseded it, by the event that gave it its state; None if neither."""
     if status.state not in (RETRACTED_STATE, SUPERSEDED):
         return None
     event = next(event for event in reversed(events) if (event.kind, event.release) == (status.state, status.id))

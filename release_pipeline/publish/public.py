@@ -1,8 +1,8 @@
 """The texts of a public package, each a pure function of one `PackageView`: card, page and note.
 
-What the view has no field for cannot get into them. Besides the view's own texts and numbers there are only the sentences of the
-catalogue (`sentences`), which the templates and the method's family choose from. Nothing here knows a policy, a table, a clock or
-the environment. datapackage.json is made in `datapackage`; how texts are escaped is in `escaping`.
+Only fields of the view can get into them. Besides the view's own texts and numbers there are only the sentences of the catalogue
+(`sentences`), which the templates and the method's family choose from. Nothing here knows a policy, a table, a clock or the
+environment. datapackage.json is made in `datapackage`; how texts are escaped is in `escaping`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from release_pipeline.sentences import POLICY, PUBLIC
 
 
 def make_card_schema() -> dict[str, Any]:
-    """The JSON Schema of `privacy-card.json`, with what its parts must agree on."""
+    """Return the JSON Schema of `privacy-card.json`, with what its parts must agree on."""
     definition = {"properties": {"name": {"enum": ["k-epsilon", "k-anonymity"]}}}
     with_classes = {
         "k": {"properties": {"is_k_anonymity": {"const": True}}},
@@ -54,17 +54,17 @@ CARD_SCHEMA = make_card_schema()
 
 
 def render_card_json(card: Card) -> str:
-    """privacy-card.json; ASCII, in one fixed order."""
+    """Return privacy-card.json: ASCII, in one fixed order."""
     return json.dumps(to_json(card), indent=2, ensure_ascii=True) + "\n"
 
 
 def render_card_html(package: PackageView) -> str:
-    """privacy-card.html: the same facts as one page that needs nothing else, for an analyst and for a citizen."""
+    """Return privacy-card.html: the same facts as one self-contained page, for an analyst and for a citizen."""
     return load_templates("html").get_template("privacy-card.html").render(_context(package))
 
 
 def render_note(package: PackageView) -> str:
-    """RELEASE_NOTE.md: what an analyst must know to use the data and to verify the package."""
+    """Return RELEASE_NOTE.md: what an analyst must know to use the data and to verify the package."""
     return load_templates("markdown").get_template("RELEASE_NOTE.md").render(_context(package))
 
 
@@ -79,7 +79,7 @@ def _context(package: PackageView) -> dict[str, Any]:
 
 
 def complete_card(package: PackageView) -> PackageView:
-    """The package, its card with the sentences that follow from its facts and from the family of its method."""
+    """Return the package, its card with the sentences that follow from its facts and from the family of its method."""
     card, texts = package.card, find_texts(package)
     k = replace(card.k, is_k_anonymity=texts.is_k_anonymity, why_not=None if texts.is_k_anonymity else texts.describe_k())
     completed = replace(
@@ -96,7 +96,8 @@ def complete_card(package: PackageView) -> PackageView:
 
 
 def _complete_claim(card: Card, texts: FamilyTexts) -> Claim:
-    """The claim with what epsilon is of, and with what is not covered: by the policy, and by how its parameters were chosen."""
+    """Return the claim with the object of epsilon, and with what is not covered: by the policy, and by how its parameters were
+    chosen."""
     claim, of_column = card.claim, PUBLIC("card.epsilon_of_column")
     columns = tuple(
         ColumnBudget(column=column.name, epsilon=column.epsilon, rho=column.rho, of=of_column)
@@ -117,14 +118,14 @@ def _complete_claim(card: Card, texts: FamilyTexts) -> Claim:
 
 
 def _describe_looks(looks: Looks) -> str:
-    """That parameters may have been chosen with knowledge of the data, and what follows from it."""
+    """Return a text: parameters may have been chosen with knowledge of the data, and what follows from it."""
     trials, runs = count_things(looks.count, "trial"), format_count(looks.runs)
     others = format_count(looks.count - looks.runs)
     return PUBLIC("looks.words", trials=trials, others=others, runs=runs, last=looks.last)
 
 
 def _list_wider(card: Card, texts: FamilyTexts) -> Iterator[WiderScope]:
-    """Each wider scope with its bound, and why there is none where the bound says so for the table."""
+    """Yield each wider scope with its bound, and the reason why there is none where the bound is that of the table."""
     why = texts.no_bound if card.swap is None else PUBLIC("no_bound.swapped")
     for wider in card.claim.wider:
         is_unbounded = wider.scope == "table" and wider.bound.startswith(POLICY("bound.none"))
@@ -146,13 +147,13 @@ MEDIA_TYPES = {
 
 
 def render_datapackage(package: PackageView, hashes: Mapping[str, tuple[str, int]]) -> str:
-    """datapackage.json (Data Package v2): one resource for each file of each format of the package, all with the same
-    schema, but for the reasons for no number, which files of Stata and SPSS have in the cells of the number itself.
+    """Return datapackage.json (Data Package v2): one resource for each file of each format of the package, all with the same
+    schema. The only difference: Stata and SPSS files have reasons for no number in the cells of the number itself.
 
-    The CSV file is a tabular resource; the others, which carry their own types, are some whose length and hash alone are
-    validated. What entries are called stands in the field's description, and as the `categories` of version 2.
-    `hashes`: SHA-256 in hex and length in bytes of each data file, by name. A format, type, bound or value that the standard
-    could not express is refused with a ValueError, a file without its hash with a KeyError.
+    The CSV file is a tabular resource. The others carry their own types; only their length and hash are validated. Labels of
+    entries are in the field's description, and in the `categories` of version 2. `hashes`: SHA-256 in hex and length in bytes of
+    each data file, by name. Raises ValueError for a format, type, bound or value that the standard cannot express, and KeyError
+    for a file without its hash.
     """
     card = package.card
     anywhere = card.method.values == "anywhere"
@@ -181,7 +182,7 @@ def render_datapackage(package: PackageView, hashes: Mapping[str, tuple[str, int
 
 
 def _tell_about(about: About, package: PackageView) -> dict[str, Any]:
-    """What the data are, in the terms of the standard, and next to them what it has no term for."""
+    """Return the description of the data, in the terms of the standard, with extra keys where it has no term."""
     licence, publisher = about.licence, about.publisher
     claim = PUBLIC("package.description", claim=end_sentence(package.card.claim.words))
     contributors: list[dict[str, Any]] = [
@@ -209,13 +210,13 @@ def _tell_about(about: About, package: PackageView) -> dict[str, Any]:
 
 
 def list_coded(package: PackageView) -> list[str]:
-    """The columns with reasons for no number."""
+    """Return the columns with reasons for no number."""
     pairs = itertools.pairwise(package.card.columns)
     return [column.name for before, column in pairs if column.done == "missing" and before.type != "string"]
 
 
 def render_hierarchy(rows: Sequence[Sequence[str]]) -> str:
-    """hierarchy-COLUMN.csv: level0, level1, ..., a row for every value."""
+    """Return hierarchy-COLUMN.csv: level0, level1, ..., a row for every value."""
     return render_csv([f"level{level}" for level in range(len(rows[0]))], rows)
 
 
@@ -228,13 +229,13 @@ def _make_resource(file: str, form: str, digest: str, size: int, schema: dict[st
     resource: dict[str, Any] = {"name": name, "path": file, "format": form, "mediatype": MEDIA_TYPES[form]}
     if form == "csv":
         resource |= {"profile": "tabular-data-resource", "encoding": "utf-8", "type": "table"}
-    else:  # there is no type `file`: under a format that it does not know frictionless takes it for one
+    else:  # there is no type `file`: frictionless would take a format that it does not know for one
         resource |= {"profile": "data-resource", "format": _FORMATS[form]}
     return resource | {"bytes": int(size), "hash": f"sha256:{digest}", "schema": schema}
 
 
 def _make_list(file: str, digest: str, size: int, description: str) -> dict[str, Any]:
-    """The resource of a list next to the data, as CSV."""
+    """Return the resource of a list next to the data, as CSV."""
     return {
         "name": file.removesuffix(".csv"),
         "path": file,
@@ -248,7 +249,7 @@ def _make_list(file: str, digest: str, size: int, description: str) -> dict[str,
 
 
 def _make_field(column: ColumnView, *, anywhere: bool) -> dict[str, Any]:
-    """The field of a column. Where masked values may lie anywhere their domain is no constraint, and a description only."""
+    """Return the field of a column. Where masked values may be anywhere, the domain is no constraint, only a description."""
     is_free = anywhere and column.done == "noise" and column.domain is not None
     if column.type not in ("number", "integer", "string", DATE, MOMENT):
         raise ValueError("a released column is of type number, integer, string, date or datetime")
@@ -293,7 +294,7 @@ def _entry(value: str, column: ColumnView) -> int | str:
 
 
 def _bound(text: str) -> int | str:
-    """A declared bound: a whole number as such, any other as its decimal text, which the standard reads exactly."""
+    """Return a declared bound: a whole number as such, any other as its decimal text, which the standard reads exactly."""
     try:
         number = Decimal(text)
         return int(number) if number == number.to_integral_value() else format(number, "f")

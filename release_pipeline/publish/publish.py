@@ -1,8 +1,9 @@
 """From the approved candidate to the public package: verified from scratch, written whole, once.
 
-Boundaries: the intent is an event, with the moment and the head of the chain that the package will name; the package is built
-inside the vault; after one more look it is noted as published, with its hash and signature; it takes its place. Stopped before it
-was noted, nothing is public, and a rerun begins again; stopped after that, a rerun puts what was built into its place.
+Boundaries: the intent is an event, with the moment and the head of the chain that the package will name. The package is built
+inside the vault. After one more check it is recorded as published, with its hash and signature; then it moves into its folder. If
+stopped before that record, nothing is public, and a rerun begins again; if stopped after it, a rerun moves the built package into
+its folder.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ from release_pipeline.trust.members import TRUSTED, Trust, need_trust
 
 
 def publish(site: Site, release: ReleaseId, *, key: PrivateKey, now: datetime | None = None, probe: Probe = PLAIN) -> Path:
-    """Publish an approved candidate, and give the folder of its package. A published one is only verified again."""
+    """Publish an approved candidate, and return the folder of its package. A published one is only verified again."""
     folder, built = site.package(str(release)), site.vault / "publishing" / release.file_name
     with site.publishing_alone():
         with site.open_registry() as registry:
@@ -92,7 +93,7 @@ def publish(site: Site, release: ReleaseId, *, key: PrivateKey, now: datetime | 
 def _begin(
     site: Site, registry: Registry, status: ReleaseStatus, key: PrivateKey, now: datetime
 ) -> tuple[Trust, Event, PackageView, Mapping[str, str]]:
-    """The list of keys, the intent, what the public will be told, and the papers for it, when everything was looked at."""
+    """Check everything, and return the list of keys, the intent, the public facts, and the papers for the package."""
     trust = need_trust(site, registry)
     by = trust.check_may_sign(key, kind="package", subject=str(status.id)).name
     _check_publishable(site, registry, trust, status, now=now)
@@ -103,11 +104,12 @@ def _begin(
 
 
 def _record_intent(site: Site, registry: Registry, status: ReleaseStatus, by: str) -> Event:
-    """The event that the package will name as the head of the chain: that of an attempt that was stopped, if nothing happened
+    """Return the event that the package will name as the head of the chain: that of a stopped attempt, if nothing happened
     since.
 
-    What was refused before stands in the chain with counts that a check had: a head that is published must not be a hash by which
-    they could be guessed: so it is blinded, by what only the vault can make, and would make again."""
+    Earlier refusals are in the chain with the counts of checks. Someone could guess these counts from a published hash. So the
+    head is blinded by a value that only the vault can make, and would make again.
+    """
     last = registry.events[-1]
     blind = site.keyed_hash(f"blind of what follows {last.hash}".encode())
     payload = {"candidate_hash": status.candidate_hash, "by": by}
@@ -118,7 +120,7 @@ def _record_intent(site: Site, registry: Registry, status: ReleaseStatus, by: st
 
 
 def _finish(folder: Path, built: Path, status: ReleaseStatus) -> None:
-    """Put the package of a release that is noted as published into its place, unless it is there, whole."""
+    """Put the package of a release that is recorded as published into its folder, unless it is there, whole."""
     if not folder.exists() and package_is_whole(built, status):
         place_package(built, folder)
     if not package_is_whole(folder, status):
@@ -127,7 +129,7 @@ def _finish(folder: Path, built: Path, status: ReleaseStatus) -> None:
 
 
 def read_service_key(site: Site) -> PrivateKey:
-    """The key that site.yaml names for publishing without a person, if it can sign now."""
+    """Return the key that site.yaml names for publishing without a person, if it can sign now."""
     named = site.service_key
     if named is None:
         raise WrongUsage(
@@ -141,7 +143,7 @@ def read_service_key(site: Site) -> PrivateKey:
 
 
 def describe_published(site: Site, release: ReleaseId) -> tuple[StageResult, Policy]:
-    """What is told of a published release, its package and its public facts as they were recorded; and its policy then."""
+    """Return the result of a published release, its package and its public facts as they were recorded, and its policy then."""
     with site.open_registry(read_only=True) as registry:
         status = status_of(registry, release)
         policy = policy_of(registry, status.policy_hash)
@@ -151,7 +153,7 @@ def describe_published(site: Site, release: ReleaseId) -> tuple[StageResult, Pol
 
 
 def list_publishable(site: Site, policy_name: str) -> tuple[list[ReleaseId], list[str]]:
-    """The approved releases of a policy that may be published now; and of the others in words why not."""
+    """Return the approved releases of a policy that may be published now, and a text for each of the others that says why not."""
     now = datetime.now(UTC)
     ready: list[ReleaseId] = []
     waiting: list[str] = []
@@ -169,7 +171,7 @@ def _check_publishable(
     site: Site, registry: Registry, trust: Trust, status: ReleaseStatus, *, now: datetime, judged: str = ""
 ) -> None:
     """Raise `Blocked` with every reason why this candidate must not be published now. `judged`: the hash of a candidate whose
-    data were judged before: the same bytes are not judged again."""
+    data were judged before; the same bytes are not judged again."""
     if status.state == "returned":
         raise Blocked(
             f"it was returned with reasons by {', '.join(status.returners)}, and is not published.",
@@ -195,8 +197,8 @@ def _check_publishable(
 def _find_obstacles(
     site: Site, registry: Registry, trust: Trust, status: ReleaseStatus, now: datetime, judged: str = ""
 ) -> Iterator[str]:
-    """Everything is looked at again: hashes, data unless those of this hash were `judged`, gates, approvals, cap, embargo and
-    clock."""
+    """Yield every obstacle, after checking everything again: hashes, data unless those of this hash were `judged`, gates,
+    approvals, cap, embargo and clock."""
     caps = read_caps(site)
     release, candidate, policy = status.id, site.candidate(str(status.id)), policy_of(registry, status.policy_hash)
     charge = next((e for e in registry.events if e.kind == RESERVED and e.release == release), None)
@@ -237,14 +239,15 @@ def _find_obstacles(
 
 
 def _judge_looks(candidate: Path, events: Sequence[Event], release: ReleaseId) -> Iterator[str]:
-    """That reviewers saw the looks that the card will tell."""
+    """Yield a fault unless reviewers saw the trials on the data that the card will report."""
     signed = [{**asdict(look), "compared": list(look.compared)} for look in load_evidence(candidate).looks]
     if signed != note_looks(find_looks_before(events, release)):
         yield "The registry tells other looks at the data before its charge than the evidence that was signed."
 
 
 def _judge_candidate(candidate: Path, policy: Policy, status: ReleaseStatus) -> Iterator[str]:
-    """The checks of the data, the gates of the evidence as the policy has them, and that the card's facts are what was signed."""
+    """Yield faults from the checks of the data, the gates of the evidence as the policy has them, and the comparison of the
+    card's facts with what was signed."""
     facts = read_facts(status.facts, where=str(status.id))
     gates: list[Gate] = []
     for form in policy.publish.formats:
@@ -259,18 +262,15 @@ def _judge_candidate(candidate: Path, policy: Policy, status: ReleaseStatus) -> 
     yield from (gate.refusal for gate in gates if not gate.passed)
 
 
-# What can still happen to a published package: it is retracted, or superseded by a later revision.
-# Both are for good.
-#
-# The officer's signed statement is an event first, and then a tombstone in the package. Stopped in
-# between, a rerun finishes it.
+# The end of a published package: it is retracted, or superseded by a later revision. Both are for good. The officer's signed
+# statement is an event first, and then a tombstone in the package. If stopped in between, a rerun finishes it.
 
 
 KINDS = {RETRACTED: "retract", SUPERSEDED: "supersede"}  # what is signed for each state
 
 
 def retract(site: Site, release: ReleaseId, *, key: PrivateKey, why: str, probe: Probe = PLAIN) -> Path:
-    """The officer takes a published release back, with the reason: its data leave the package, a tombstone stays."""
+    """Retract a published release for the officer, with the reason: its data leave the package, a tombstone stays."""
     if not why.strip():
         raise WrongUsage("a retraction needs its reason.", where=str(release), remedy="Add --why 'REASON'.")
     why = check_line(why)
@@ -280,7 +280,7 @@ def retract(site: Site, release: ReleaseId, *, key: PrivateKey, why: str, probe:
 def supersede(
     site: Site, release: ReleaseId, successor: ReleaseId, *, key: PrivateKey, why: str = "", probe: Probe = PLAIN
 ) -> Path:
-    """The officer refers the readers of a published release to a later revision, whose card names it in turn."""
+    """Refer the readers of a published release to a later revision, whose card names it in turn; signed by the officer."""
     if (successor.policy, successor.release) != (release.policy, release.release) or successor.revision <= release.revision:
         raise WrongUsage("only a later revision of the same release can supersede it.", where=str(successor))
 
@@ -306,7 +306,7 @@ def _withdraw(
     probe: Probe,
     check: Callable[[Registry], None] = lambda _: None,
 ) -> Path:
-    """The event, unless there is one already, and the tombstone that it asks for. `check` may refuse what is new."""
+    """Record the event, unless there is one already, and write its tombstone. `check` may refuse a new one."""
     with site.publishing_alone():
         with site.open_registry() as registry:
             trust = need_trust(site, registry)
@@ -337,7 +337,7 @@ def _find_event(registry: Registry, release: ReleaseId, state: str) -> Event:
 
 
 def _name_officers(registry: Registry, trust: Trust, release: ReleaseId, event: Event) -> str:
-    """How the officer who signed an event followed the one whom the package names; empty where it is the same."""
+    """Return how the officer who signed an event followed the one whom the package names; empty where it is the same."""
     published = next(each for each in registry.events if (each.kind, each.release) == (PUBLISHED, release))
     officers = [each.content["officer"] for each in registry.events[: published.number] if each.kind == TRUSTED]
     signer = event.content["signed"]["statement"]["signer"]
@@ -345,8 +345,8 @@ def _name_officers(registry: Registry, trust: Trust, release: ReleaseId, event: 
 
 
 def _tell(state: str, payload: Mapping[str, str], *, file: str) -> str:
-    """What a tombstone says to people."""
-    why = escape_markdown(format_text(payload["why"]))  # whatever it says, it is shown and does nothing
+    """Return the text of a tombstone for people."""
+    why = escape_markdown(format_text(payload["why"]))  # any markup in it is shown and has no effect
     at, release, name = payload["at"], payload["subject"], payload["name"]
     if state == RETRACTED:
         return PUBLIC("note.tombstone.retracted", release=release, at=at, name=name, why=why, file=file)
@@ -355,7 +355,7 @@ def _tell(state: str, payload: Mapping[str, str], *, file: str) -> str:
 
 
 def _bury(folder: Path, state: str, signed: Any, officers: str, probe: Probe) -> None:
-    """The tombstone for machines, for people, and then the data away if it is a retraction."""
+    """Write the tombstone for machines and for people, and then remove the data if it is a retraction."""
     name, payload = TOMBSTONES[state], signed["statement"]
     clear_partials(folder)
     write_text(folder / f"{name}.json", write_statement(signed), mode=FOR_ALL)

@@ -1,4 +1,4 @@
-"""What several standards need of a package."""
+"""Descriptions of a package in several standards, and what these share."""
 
 from __future__ import annotations
 
@@ -19,27 +19,26 @@ Files: TypeAlias = Mapping[str, tuple[str, int]]  # SHA-256 in hex and length in
 
 
 def find_media_type(name: str) -> str:
-    """The media type of a file that has rows."""
+    """Return the media type of a file that has rows."""
     return MEDIA_TYPES[name.rpartition(".")[2]]
 
 
 def list_rows(package: PackageView) -> list[str]:
-    """The files that have the rows, format by format."""
+    """Return the files that have the rows, format by format."""
     return [name for form in package.card.formats for name in package.name_data(form)]
 
 
 def drop_unsaid(said: Mapping[str, Any]) -> dict[str, Any]:
-    """What was said: nothing that is empty."""
+    """Return the values without the empty ones."""
     return {key: value for key, value in said.items() if value not in (None, "", [], {}, ())}
 
 
 def write_json(document: Mapping[str, Any]) -> str:
-    """As all JSON of a package: in one order, ASCII."""
+    """Return the document as JSON in the style of the package: in one order, ASCII."""
     return json.dumps(document, indent=2, ensure_ascii=True) + "\n"
 
 
-# CITATION.cff: the Citation File Format 1.2.0, in YAML. Texts are written as JSON has them, so that
-# none is anything else.
+# CITATION.cff: the Citation File Format 1.2.0, in YAML. Texts are written as JSON has them, so that none can be anything else.
 
 
 # SPDX identifiers that this version of the format knows, of those that a policy may name without an address
@@ -57,7 +56,7 @@ _KNOWN = {
 
 
 def render_citation(package: PackageView, _: Files) -> str:
-    """Who made the data, what they are called, and when they came out."""
+    """Return CITATION.cff: who made the data, their title, and when they came out."""
     return "".join(f"{line}\n" for line in _list_lines(package))
 
 
@@ -98,12 +97,12 @@ def _name_publisher(publisher: Publisher) -> Iterator[str]:
 
 
 def _quote(words: str) -> str:
-    """A text as YAML and JSON both have it; beyond 16 bits they do not write letters by number alike."""
+    """Return a text as YAML and JSON both have it; they differ in how they write letters beyond 16 bits by number."""
     return json.dumps(words, ensure_ascii=False)
 
 
-# dcat.jsonld: DCAT-AP 3, which the data portals of European administrations harvest. Addresses of
-# files are relative: they become whole where the package lies.
+# dcat.jsonld: DCAT-AP 3, which the data portals of European administrations harvest. Addresses of files are relative: they become
+# whole where the package is.
 
 
 _CONTEXT = {
@@ -121,7 +120,7 @@ _MEDIA = "http://www.iana.org/assignments/media-types/"
 
 
 def render_dcat(package: PackageView, files: Files) -> str:
-    """The data set and, as its distributions, the files that have the rows."""
+    """Return dcat.jsonld: the data set and, as its distributions, the files that have the rows."""
     about = package.card.about
     name, email, url = about.contact.name, about.contact.email, about.contact.url
     contact = {
@@ -198,7 +197,7 @@ Lines: TypeAlias = Iterator[str]
 
 
 def render_ddi(package: PackageView, files: Files) -> str:
-    """The study, the files, and every column with its label, question, values and their meaning."""
+    """Return ddi-codebook.xml: the study, the files, and every column with its label, question, values and their meaning."""
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         f'<codeBook xmlns="{NAMESPACE}" version="2.6">',
@@ -272,7 +271,7 @@ def _summary(package: PackageView) -> Lines:
 
 
 def _file(package: PackageView, number: int, name: str, digest: str) -> Lines:
-    is_whole = len(package.name_data(name.rpartition(".")[2])) == 1  # how many of the rows are in one of several is not told
+    is_whole = len(package.name_data(name.rpartition(".")[2])) == 1  # the number of rows in one of several files is not reported
     rows = [_tag("caseQnty", str(package.card.rows.out))] if is_whole else []
     known = [_tag("digitalFingerprintValue", digest), _tag("algorithmSpecification", "SHA-256")]
     yield f'<fileDscr ID="file{number}" URI={_quote_xml(name)}>'
@@ -289,7 +288,7 @@ def _file(package: PackageView, number: int, name: str, digest: str) -> Lines:
 
 
 def _is_in(package: PackageView, column: ColumnView, file: str) -> bool:
-    """Whether a file has a column: reasons for no number stand in the number's own cell in those of Stata and SPSS."""
+    """Return whether a file has a column: in Stata and SPSS files, reasons for no number are in the number's own cell."""
     return file.rpartition(".")[2] not in ("dta", "sav") or column.name not in list_coded(package)
 
 
@@ -305,7 +304,8 @@ def _variables(package: PackageView) -> Lines:
 
 
 def _variable(column: ColumnView, *, anywhere: bool) -> Lines:
-    """A column. Where noisy values may lie anywhere its domain is no range of theirs, and dates have none in this standard."""
+    """Yield the lines of a column. Where noisy values may be anywhere, its domain is not their range, and dates have no range in
+    this standard."""
     if column.label is not None:
         yield _tag("labl", column.label)
     if column.question is not None:
@@ -343,7 +343,7 @@ def _quote_xml(words: str) -> str:
 
 
 def _clean(words: str) -> str:
-    """A text as it is, but for what XML 1.0 has no way to hold, which is named by its number."""
+    """Return a text with each letter that XML 1.0 cannot hold replaced by its number."""
     return _NO_XML.sub(lambda found: f"[U+{ord(found[0]):04X}]", words)
 
 

@@ -1,4 +1,4 @@
-"""What every family says of its releases."""
+"""The texts that all families share."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ class FamilyTexts(ABC):
     """The sentences of one release. Those of the card are plain text, those of the page HTML, those of the note Markdown."""
 
     is_k_anonymity = False  # whether k is the k of k-anonymity
-    restores_order = False  # whether the card says what became of the order
+    restores_order = False  # whether the card describes the order of released values
     shares_values = True  # records share released values by clusters of k
-    has_noisy_values = True  # noise is on released values themselves, and not on counts that they were made of
-    lies_on_grid = False  # whether values are points of the grid inside the domain, whatever the policy says
+    has_noisy_values = True  # noise is on released values themselves, and not on the counts that they were made from
+    lies_on_grid = False  # whether values are points of the grid inside the domain under every policy
     may_suppress_nothing = False  # whether page and note leave suppression out where the policy has none
-    no_bound: str | None = None  # why nothing bounds the whole table, where that has to be said and values stay with their rows
+    no_bound: str | None = None  # why nothing bounds the whole table, where that must be stated and values stay with their rows
     k_words: str  # what k is, and what it is not
-    k_words_swapped: str | None = None  # the same where values changed places, if it is another
-    noise_inside: str  # what is named as the noise of a value, where values were moved back into their domain
-    noise_anywhere = PUBLIC("noise.anywhere")  # and where they may lie anywhere
-    anonymity = PUBLIC("anonymity.kept")  # what the size of the smallest group is of
+    k_words_swapped: str | None = None  # the same text where values changed places, if it differs
+    noise_inside: str  # the name of a value's noise, where values were moved back into their domain
+    noise_anywhere = PUBLIC("noise.anywhere")  # and its name where values may be anywhere
+    anonymity = PUBLIC("anonymity.kept")  # the object of the size of the smallest group
     no_anonymity = PUBLIC("anonymity.no_kept")  # why there is no such size
     caveats: tuple[str, ...] = (PUBLIC("caveat.given"),)  # what no card may leave out
-    kind_of_rows: str | None = None  # whose rows these are, in a few words for programs, where no row is a person's
-    no_epsilon = PUBLIC("both.none")  # what stands for a column that has no epsilon of its own
-    no_noise = PUBLIC("both.no_noise")  # and for one that has no noise of its own
+    kind_of_rows: str | None = None  # a few words for programs on whose rows these are, where they are synthetic
+    no_epsilon = PUBLIC("both.none")  # the entry of a column that has no separate epsilon
+    no_noise = PUBLIC("both.no_noise")  # the entry of a column that has no separate noise
 
     def __init__(self, package: PackageView) -> None:
         self.package = package
@@ -45,32 +45,32 @@ class FamilyTexts(ABC):
     # the card
 
     def describe_k(self) -> str:
-        """What k is, and what it is not."""
+        """Return what k is, and what it is not."""
         return self.k_words if self.card.swap is None else self.k_words_swapped or self.k_words
 
     def describe_block(self) -> str:
-        """What the size of blocks promises, where values changed places."""
+        """Return the promise of the size of blocks, where values changed places."""
         return "" if self.card.swap is None else PUBLIC("swap.of_block", k=format_count(self.card.swap.k))
 
     def describe_anonymity(self) -> str:
-        """What the size of the smallest group is of, or why there is none."""
+        """Return the object of the size of the smallest group, or why there is none."""
         return self.no_anonymity if self.card.anonymity_k.value is None else self.anonymity
 
     def describe_series(self) -> str:
-        """What the sums over releases are."""
+        """Return the meaning of the sums over releases."""
         return PUBLIC("series.adds_up") if self.definition.composes else PUBLIC("series.counts")
 
     def describe_noise(self) -> str:
-        """What is named as the noise of a value."""
+        """Return the name of a value's noise."""
         noise = self.noise_anywhere if self.card.method.values == "anywhere" else self.describe_noise_inside()
         return f"{noise} {PUBLIC('noise.bound_alone')}" if self.is_individual else noise
 
     def describe_noise_inside(self) -> str:
-        """The same, where values were moved back into their domain."""
+        """Return the name of a value's noise, where values were moved back into their domain."""
         return self.noise_inside
 
     def describe_values(self) -> str:
-        """Where masked values lie."""
+        """Return where masked values are."""
         if self.lies_on_grid:
             return f"{PUBLIC('values.inside')} {PUBLIC('values.of_grid')}"
         where = PUBLIC("values.anywhere") if self.card.method.values == "anywhere" else PUBLIC("values.inside")
@@ -80,11 +80,12 @@ class FamilyTexts(ABC):
         return f"{where} {on_grid}"
 
     def list_caveats(self) -> list[str]:
-        """What no card may leave out, whatever the view says of its own release."""
+        """Return the caveats that no card may leave out, in addition to those of the view."""
         return list(self.caveats)
 
     def list_caveats_without_noise(self) -> list[str]:
-        """Those of values that may have no noise: that there are some, how they can be guessed, and what a right guess gives."""
+        """Return the caveats for values that may have no noise: that there are some, how they can be guessed, and what a right
+        guess reveals."""
         if self.card.method.grid != "on":
             guessed = PUBLIC("caveat.guessed_off_grid")
         elif self.card.method.consistency == "isotonic":
@@ -94,17 +95,17 @@ class FamilyTexts(ABC):
         return [PUBLIC("caveat.without_noise"), guessed, PUBLIC("caveat.counted")]
 
     def describe_epsilon_of(self) -> str:
-        """What epsilon is of, for programs."""
+        """Return the object of epsilon, for programs."""
         return PUBLIC("card.epsilon_of_tables") if self.card.tables else PUBLIC("card.epsilon_of")
 
     # the page
 
     def describe_headline(self) -> Ready | None:
-        """What page and note begin with, where the claim is one number for all of the package."""
+        """Return the headline of page and note, where the claim is one number for the whole package."""
         return None
 
     def describe_table(self) -> Ready:
-        """What the table is."""
+        """Return the description of the table."""
         rows_out, rows_in = format_count(self.card.rows.out), format_count(self.card.rows.in_)
         if self.method.is_noisy:
             return html("page.what_noise", rows_out=rows_out, rows_in=rows_in, population=self.card.population)
@@ -112,14 +113,14 @@ class FamilyTexts(ABC):
 
     @abstractmethod
     def describe_making(self) -> Ready:
-        """How masked values were made."""
+        """Return how masked values were made."""
 
     def describe_swap(self) -> Ready | None:
-        """Whose values a row has, where they changed places."""
+        """Return whose values a row has, where they changed places; None elsewhere."""
         return None if self.card.swap is None else html("page.making.swapped", words=self.card.swap.words)
 
     def describe_small_groups(self) -> Ready | None:
-        """What was suppressed, where that has to be said."""
+        """Return the text on suppression, where it must be stated; None elsewhere."""
         if self.suppresses_nothing:
             return None
         suppression = end_sentence(self.card.suppression.words)
@@ -127,11 +128,11 @@ class FamilyTexts(ABC):
 
     @property
     def suppresses_nothing(self) -> bool:
-        """Whether the policy has no suppression, and that goes without saying."""
+        """Return whether the policy has no suppression, and no text needs to mention it."""
         return self.may_suppress_nothing and self.card.suppression.words == PUBLIC("suppression.none")
 
     def describe_epsilon(self) -> Ready:
-        """What epsilon is of."""
+        """Return the object of epsilon."""
         if self.card.claim.epsilon.delta is not None:
             return html(
                 "page.epsilon_at",
@@ -143,7 +144,7 @@ class FamilyTexts(ABC):
 
     @property
     def definition_words(self) -> str:
-        """The definition, short, with the delta at which epsilons hold."""
+        """Return the definition, short, with the delta at which epsilons hold."""
         short = self.definition.short
         return (
             short
@@ -152,32 +153,32 @@ class FamilyTexts(ABC):
         )
 
     def describe_columns(self) -> Ready:
-        """The heading of the columns."""
+        """Return the heading of the columns."""
         return html("page.columns_and_noise_heading") if self.method.is_noisy else html("page.columns_heading")
 
     def describe_cap(self) -> Ready:
-        """Why the series has a cap."""
+        """Return the reason for the cap of the series."""
         return html("page.series_adds_up") if self.definition.composes else html("page.series_counts")
 
     # the note
 
     def describe_swap_of_note(self) -> Ready | None:
-        """Whose values a row has, and what that leaves and takes, where they changed places."""
+        """Return whose values a row has where they changed places, and the effects of that; None elsewhere."""
         if self.card.swap is None:
             return None
         words = markdown("note.swap.words", words=self.card.swap.words)
         return join_lines(markdown("note.swap.heading"), "", words, "", markdown("note.swap.kept"), markdown("note.swap.lost"))
 
     def describe_headline_of_note(self) -> Ready | None:
-        """The same."""
+        """Return the headline of the note, where the claim is one number for the whole package."""
         return None
 
     def describe_rows(self) -> Ready:
-        """How many rows there are, and of how many records."""
+        """Return the number of rows, and of the records behind them."""
         return markdown("note.records", rows_out=format_count(self.card.rows.out), rows_in=format_count(self.card.rows.in_))
 
     def describe_blanks(self) -> Ready:
-        """What blank cells and missing records are."""
+        """Return the meaning of blank cells and missing records."""
         if self.suppresses_nothing:
             return markdown("note.blanks.nothing")
         suppression = end_sentence(self.card.suppression.words)
@@ -190,10 +191,10 @@ class FamilyTexts(ABC):
 
     @abstractmethod
     def describe_equal_values(self) -> Ready:
-        """What records that share values have in common; a part of the note with its heading."""
+        """Return the reason why records share values; a part of the note with its heading."""
 
     def describe_accounting(self) -> Ready:
-        """How to account for the noise; a part of the note with its heading."""
+        """Return how to account for the noise; a part of the note with its heading."""
         first = join_sentences(
             markdown("note.noise.let_bound") if self.is_bound else markdown("note.noise.let"),
             markdown("note.noise.by_clusters") if self.shares_values else markdown("note.noise.by_rows"),
@@ -205,11 +206,11 @@ class FamilyTexts(ABC):
 
     @property
     def is_bound(self) -> bool:
-        """Whether the noise that is named is the most that it can be, and not what it is."""
+        """Return whether the named noise is an upper bound, and not its exact size."""
         return self.is_individual
 
     def list_uses(self) -> Iterator[str]:
-        """What the noise does to usual analyses, a point each."""
+        """Yield the effects of the noise on usual analyses, a point each."""
         shared, most = self.shares_values, self.is_individual
         rows = format_count(self.card.rows.out)
         of_mean = markdown("note.noise.mean_rows")
@@ -240,19 +241,19 @@ class FamilyTexts(ABC):
 
     @property
     def loses_some(self) -> bool:
-        """Whether cells were blanked or records dropped."""
+        """Return whether cells were blanked or records dropped."""
         return self.card.suppression.cells_blanked > 0 or self.card.rows.out < self.card.rows.in_
 
     def name_mean(self) -> Ready:
-        """How the point about a mean begins."""
+        """Return the beginning of the point about a mean."""
         return markdown("note.noise.mean")
 
 
 def join_sentences(*sentences: str) -> Ready:
-    """Those that are not empty, one after the other."""
+    """Return the sentences that are not empty, one after the other."""
     return Ready(" ".join(sentence for sentence in sentences if sentence))
 
 
 def join_lines(*lines: str) -> Ready:
-    """One below the other."""
+    """Return the lines, one below the other."""
     return Ready("\n".join(lines))

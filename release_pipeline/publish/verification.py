@@ -1,4 +1,4 @@
-"""What can be checked of anything that this software made: a package or a dossier, offline; or a site as it is now."""
+"""Checks of anything that this software made: a package or a dossier, offline; or a site as it is now."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from release_pipeline.verifier.documents import WrongUsage as NotVerifiable
 from release_pipeline.verifier.findings import Finding, Verification
 from release_pipeline.verifier.office import Office
 
-PATIENCE = 5.0  # seconds that a check waits for a vault that somebody is working with
+PATIENCE = 5.0  # seconds that a check waits for a vault that another process works with
 
 
 def verify(path: Path, officers: Collection[str] = (), *, deep: bool = False) -> list[Finding]:
-    """The findings about a package or dossier (a folder or a zip), or about a site: its folder, or its registry.duckdb."""
+    """Return the findings about a package or dossier (a folder or a zip), or about a site: its folder, or its registry.duckdb."""
     return examine(path, officers, deep=deep).findings
 
 
@@ -49,10 +49,10 @@ def examine(
     since: Head | None = None,
     beside: str = "",
 ) -> Verification:
-    """Likewise, with what it is that was checked. `revocations`: a file or address of the list of revoked keys, for what is no
-    site: a site has its own; `succession`: likewise of an officers.json. Of a site `deep` hashes every table of the vault again.
-    `since` is an event that somebody outside has witnessed, which a site or a dossier must have; `beside` another package or
-    dossier, for a package or dossier."""
+    """Return the findings, with the kind of what was checked. `revocations`: a file or address of the list of revoked keys, for a
+    package or dossier: a site has its own. `succession`: the same for an officers.json. `deep`: hash every table of a site's
+    vault again. `since`: an event that somebody outside has witnessed, which a site or a dossier must have. `beside`: another
+    package or dossier, for a package or dossier."""
     site, officers = _find_site(path), find_officers(path, officers)
     try:
         if site is None:
@@ -86,27 +86,28 @@ def _pinned(site: Site) -> list[str]:
 
 
 def find_officers(path: Path, given: Collection[str]) -> Collection[str]:
-    """The fingerprints that the officer's is compared with: those that were given, or else the one that a site pins."""
+    """Return the fingerprints that the officer's is compared with: the given ones, or else the one that a site pins."""
     site = None if given else _find_site(path)
     return given if site is None or site.officer is None else [site.officer]
 
 
 def _find_site(path: Path) -> Site | None:
-    """The site that a path names, if it is one; in a package, a registry is somebody's trick."""
+    """Return the site that a path names, if it is one; in a package, a registry is somebody's trick."""
     home = path.parent if path.name == "registry.duckdb" else path
     if is_stopped(home):
-        return find_site(home)  # which says so
+        return find_site(home)  # it raises an error with the reason
     is_begun = any((home / name).exists() for name in ("registry.duckdb", "vault/registry.head"))
     return find_site(home) if is_begun and not (home / SUMS).exists() else None
 
 
 def write_events(events: Iterable[Event]) -> str:
-    """The chain as a text, an event in each line, for whoever has no registry."""
+    """Return the chain as a text, an event in each line, for readers without a registry."""
     return "".join(json.dumps({"body": event.body, "hash": event.hash}) + "\n" for event in events)
 
 
 def _verify_site(site: Site, officers: Collection[str], *, deep: bool, since: Head | None) -> Iterator[Finding]:
-    """The chain against the vault, what is signed in it, the sums, and every candidate and package against its event."""
+    """Yield the checks of the chain against the vault, its signatures and sums, and every candidate and package against its
+    event."""
     try:
         with site.open_registry(read_only=True) as registry:
             events = registry.events
@@ -152,7 +153,8 @@ def _verify_witnessed(name: str, events: Sequence[Event], since: Head) -> Findin
 def _verify_vault(
     site: Site, population: str, events: Sequence[Event], charged: Mapping[str, Policy], *, deep: bool
 ) -> Iterator[Finding]:
-    """The file of a population: that it is there, and has what the events say of each release that was not pruned."""
+    """Yield the checks of a population's file: that it exists, and has what the events record of each release that was not
+    pruned."""
     name = f"vault/{population}.duckdb"
     if not (site.vault / f"{population}.duckdb").is_file() or is_unfinished(site.vault / f"{population}.duckdb"):
         yield Finding("FAIL", f"{name}: it is missing, or cut short: restore it from a backup")
@@ -183,7 +185,7 @@ def _verify_vault(
 
 
 def _verify_stranger(site: Site, population: str) -> Iterator[Finding]:
-    """The file of a population that the registry has charged nothing to: a release may have begun there, and no more."""
+    """Yield the check of a population's file without charges in the registry: a release may have begun there, and no more."""
     name = f"vault/{population}.duckdb"
     try:
         with open_vault(site.vault, population, wait=PATIENCE) as reader:
@@ -195,7 +197,7 @@ def _verify_stranger(site: Site, population: str) -> Iterator[Finding]:
 
 
 def _find_uncharged(site: Site, population: str, kept: Collection[str]) -> Iterator[str]:
-    """The releases that a vault knows and the registry does not, as that is now: a run may have charged one meanwhile."""
+    """Yield the releases that a vault has and the registry does not, as it is now: a run may have charged one meanwhile."""
     for release in find_uncharged(population, kept, list_statuses(site)) if kept else ():
         yield f"{release}: it was charged, and the registry does not know that: an older registry was put back"
 
@@ -212,7 +214,7 @@ def _find_workspace_faults(
 
 
 def _find_strangers(folder: Path, packages: Collection[Path]) -> Iterator[Path]:
-    """What lies in the folder and neither is a package nor a folder of packages."""
+    """Yield the paths in the folder that are neither a package nor a folder of packages."""
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if path.is_dir() and any(path in package.parents for package in packages):
             yield from _find_strangers(path, packages)
@@ -229,13 +231,13 @@ def _verify_trust(site: Site, registry: Registry, officers: Collection[str]) -> 
 
 
 def _with_chain(officers: Collection[str], office: Office | None) -> Collection[str]:
-    """With the officers who came before and after one of them: a package names the one of its day."""
+    """Return the officers with those who came before and after them: a package names the one of its day."""
     chain = office.chain if office is not None and not office.faults else ()
     return {*officers, *chain} if set(chain) & set(officers) else officers
 
 
 def _verify_public(site: Site, events: Sequence[Event]) -> Iterator[Finding]:
-    """What the public gets of the office must be as it was signed last."""
+    """Yield the checks that the public files of the office are as they were last signed."""
     for name, text in list_public(events).items():
         file = site.releases / name
         try:
@@ -283,7 +285,7 @@ def _verify_package(site: Site, status: ReleaseStatus) -> Finding:
 
 
 def _find_unburied(folder: Path, status: ReleaseStatus) -> Iterator[str]:
-    """The tombstones that are missing in a package, if it is there."""
+    """Yield the tombstones that are missing in a package, if it is there."""
     if folder.is_dir():
         for state in [RETRACTED] * (status.state == RETRACTED) + [SUPERSEDED] * bool(status.successor):
             if not (folder / f"{TOMBSTONES[state]}.json").exists():
@@ -291,7 +293,7 @@ def _find_unburied(folder: Path, status: ReleaseStatus) -> Iterator[str]:
 
 
 def _find_faults(folder: Path, status: ReleaseStatus, officers: Collection[str]) -> Iterator[str]:
-    """What is wrong with a package and its tombstones, if it is there."""
+    """Yield the faults of a package and its tombstones, if it is there."""
     if not folder.is_dir():
         return
     yield from _find_unburied(folder, status)
@@ -303,7 +305,8 @@ def _find_faults(folder: Path, status: ReleaseStatus, officers: Collection[str])
 
 
 def _verify_head(name: str, folder: Path, events: Sequence[Event]) -> Iterator[Finding]:
-    """Whether the event that a package names is in the chain: else that was written again after the package was made."""
+    """Yield the check that the event that a package names is in the chain: otherwise the chain was written again after the
+    package was made."""
     head = json.loads((folder / CARD).read_text(encoding="utf-8"))["registry_head"]
     if [event.hash for event in events[head["event"] - 1 : head["event"]]] != [head["hash"]]:
         words = f"event {head['event']} is not the one that the package names: the chain was written anew"

@@ -1,4 +1,4 @@
-"""What the public reads of a release, in sentences of the catalogue: by policy, family of methods, and public facts."""
+"""Sentences that the public reads about a release, from the catalogue: by policy, family of methods, and public facts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INFINITE = "infinity"  # an amount, as programs read it
 
 
 def describe_neighbours(policy: Policy) -> str:
-    """Which tables the claim compares."""
+    """Return which tables the claim compares."""
     if policy.method.family == "mdav":
         return PUBLIC("neighbours.none")
     if policy.method.family == "classes":
@@ -37,14 +37,15 @@ def describe_neighbours(policy: Policy) -> str:
 
 
 def _compare_tables_by_rho(policy: Policy) -> str:
-    """Groups of g lose g squared times the rho of one (BS16 Prop. 1.9), and not g times."""
+    """Return which tables a claim in rho compares: groups of g lose g squared times the rho of one (BS16 Prop. 1.9), and not g
+    times."""
     if policy.record_count is not None:
         return PUBLIC("neighbours.as_many_records_by_rho", unit=policy.privacy_unit)
     return PUBLIC("neighbours.replaced_and_groups_by_rho", unit=policy.privacy_unit)
 
 
 def describe_k(policy: Policy) -> str:
-    """What k counts."""
+    """Return what k counts."""
     match policy.method.family:
         case "mdav":
             return PUBLIC("k_words.mdav", names=name_some(policy.noise_columns))
@@ -61,7 +62,7 @@ def describe_k(policy: Policy) -> str:
 
 
 def list_parts(policy: Policy) -> Iterator[str]:
-    """What random parts mean for a reader."""
+    """Yield the meaning of random parts for a reader."""
     if policy.parts == 1:
         return
     if policy.method.family == "classes":
@@ -74,14 +75,14 @@ def list_parts(policy: Policy) -> Iterator[str]:
 
 
 def describe_series(policy: Policy, series: int | None) -> str | None:
-    """What the releases of the policy add up to; None where they do not."""
+    """Return the sum over the releases of the policy; None where there is none."""
     if not policy.adds_up:
         return None
     return INFINITE if series is None else format_nano(policy.in_epsilon(series))
 
 
 def describe_suppression(policy: Policy) -> str:
-    """What may be left out."""
+    """Return which values or records may be left out."""
     rule = policy.suppress
     if isinstance(rule, Suppress):
         return PUBLIC("suppression.groups", least=rule.quasi_groups_below)
@@ -119,7 +120,7 @@ def describe_missing(policy: Policy, name: str) -> str:
 
 
 def describe_hierarchy(policy: Policy, name: str, column: GeneraliseColumn, level: str | None) -> str:
-    """What a generalised column was made coarser by, and how it is released."""
+    """Return how a generalised column was made coarser, and how it is released."""
     if level:
         how = PUBLIC("hierarchy.one_level", level=_say_level(level))
     elif name in policy.cut_columns:
@@ -130,14 +131,14 @@ def describe_hierarchy(policy: Policy, name: str, column: GeneraliseColumn, leve
 
 
 def _say_level(noted: str) -> str:
-    """The level of all records as facts note it: "1 of 3"."""
+    """Return the level of all records as facts note it: "1 of 3"."""
     level, of, last = noted.partition(" of ")
     return PUBLIC("hierarchy.level", level=level, last=last) if of else noted
 
 
 def list_uses(policy: Policy, *, together: bool = False, blanked: bool = True) -> Iterator[str]:
-    """What an analyst must know to draw right conclusions, from the policy, and from whether columns were counted together and
-    cells blanked."""
+    """Yield what an analyst must know to draw right conclusions, from the policy, and from whether columns were counted together
+    and cells blanked."""
     yield from _use_whole_table(policy, together=True) if together else _USES[policy.method.family](policy)
     if policy.swap is not None:
         yield PUBLIC("use.swapped")

@@ -1,1 +1,1 @@
-"""The page that reviewers decide from, and what it asks of them."""
+"""The page that reviewers decide from, with its questions."""

@@ -1,4 +1,4 @@
-"""The part of the reviewers' page that is about columns: of all records, and of groups."""
+"""The part of the reviewers' page about columns: of all records, and of groups."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from release_pipeline.policy.plans.plan import make_plan
 from release_pipeline.policy.values.formats import say_reason
 from release_pipeline.sentences import PUBLIC
 
-OUTSIDE = 0.01  # by how much of its edge an error may leave the expected range before that is told
+OUTSIDE = 0.01  # by what share of its edge an error may leave the expected range before the page reports it
 
 
 def view_columns(policy: Policy, evidence: Evidence, audit: AuditFigures) -> Iterator[NoiseColumnView]:
-    """Every masked column: expected and actual errors, and what became of its distribution."""
+    """Yield every masked column: expected and actual errors, and the change of its distribution."""
     plan = make_plan(policy, rows=evidence.facts["rows_in"])
     is_alike = True
     if policy.swap is not None and policy.method.family == "columns":
@@ -36,7 +36,7 @@ def view_columns(policy: Policy, evidence: Evidence, audit: AuditFigures) -> Ite
             name=name,
             role=column.role,
             epsilon=None if planned.epsilon is None else _say_epsilon(policy, planned.epsilon),
-            forecast=PUBLIC("both.no_noise") if planned.noise == 0 else planned.share_words,  # as `check` says it
+            forecast=PUBLIC("both.no_noise") if planned.noise == 0 else planned.share_words,  # as `check` writes it
             expected_error=expected,
             expected_low=low,
             expected_high=high,
@@ -63,7 +63,7 @@ def _say_epsilon(policy: Policy, amount: Epsilon) -> str:
 
 
 def _view_atoms(column: NoiseColumn, shares: AtomShares | None, expected: Sequence[float]) -> Iterator[AtomView]:
-    """The share at each atom, and of the records without a value for each reason; nothing where it was not measured."""
+    """Yield the share at each atom, and of the records without a value for each reason; nothing where it was not measured."""
     if shares is None:
         return
     for place, words in enumerate([*map(column.say, column.atoms), *map(say_reason, column.reasons)]):
@@ -72,12 +72,12 @@ def _view_atoms(column: NoiseColumn, shares: AtomShares | None, expected: Sequen
 
 
 def _view_curve(places: Sequence[float], shares: Sequence[float | None]) -> Curve:
-    """The points that may be told."""
+    """Return the points that may be shown."""
     return tuple((place, share) for place, share in zip(places, shares, strict=True) if share is not None)
 
 
 def view_subgroups(policy: Policy, evidence: Evidence, audit: AuditFigures) -> Iterator[SubgroupsView]:
-    """Every declared column of groups."""
+    """Yield every declared column of groups."""
     for by, groups in audit.subgroups.items():
         meanings = labels_of(policy.columns[by])
         expected = {name: noted.group_errors.get(by, {}) for name, noted in evidence.columns.items()}
@@ -96,5 +96,5 @@ def view_subgroups(policy: Policy, evidence: Evidence, audit: AuditFigures) -> I
 
 
 def _name_entry(entry: str, meanings: Mapping[str, str]) -> str:
-    """With what it means, where the policy says."""
+    """Return the entry with its meaning, where the policy has one."""
     return f"{entry} ({meanings[entry]})" if entry in meanings else entry

@@ -1,8 +1,8 @@
 """The internal report, a pure function of one `InternalView`: the page from which reviewers decide on a candidate.
 
-Its figures are computed against the confidential records, so the page says on top that it is not for publication, and needs
-nothing else: no network, no script. The same view gives the same text. Figures are in tables, with plain words
-about what they say of this very release; what was not measured is said, with the reason.
+Its figures are computed against the confidential records, so the page says on top that it is not for publication. It is
+self-contained: no network, no script. The same view gives the same text. Figures are in tables, with plain words on their meaning
+for this release; for what was not measured, the page gives the reason.
 """
 
 from __future__ import annotations
@@ -43,11 +43,12 @@ _NOT_OF_SYNTHETIC = [
     describe_suppression,
     describe_levels,
 ]  # which are about records that are there
-_MOST_ENTRIES = 100  # of a column; the policy has all, and so has the package
+_MOST_ENTRIES = 100  # of a column; the policy and the package have all
 
 
 def render_internal(view: InternalView) -> str:
-    """The page: the verdict on top, then a section for each question, each with its picture or the reason why there is none."""
+    """Return the page: the verdict on top, then a section for each question, each with its picture or the reason why there is
+    none."""
     sections = list_sections(view)
     context: dict[str, Any] = {
         "view": view,
@@ -67,7 +68,7 @@ def render_internal(view: InternalView) -> str:
 
 
 def list_told(about: About) -> list[tuple[str, str]]:
-    """What the public will be told of the data as a whole, as card and note will have it. Where the policy does not say how to
+    """Return the public description of the data as a whole, as card and note will have it. Where the policy does not say how to
     cite a release, that is made when it is published."""
     titled = [(REVIEWERS("told.title_of_data"), about.title), (REVIEWERS("told.description"), about.description)]
     told = [*titled, *list_facts(about)]
@@ -75,12 +76,12 @@ def list_told(about: About) -> list[tuple[str, str]]:
 
 
 def list_failed(view: InternalView) -> list[GateView]:
-    """The gates that did not pass."""
+    """Return the gates that did not pass."""
     return [gate for gate in view.gates if not gate.passed]
 
 
 def describe_verdict(view: InternalView) -> str:
-    """What the gates say, in one sentence."""
+    """Return the result of the gates, in one sentence."""
     failed, every = len(list_failed(view)), len(view.gates)
     if not every:
         gates = REVIEWERS("verdict.none")
@@ -94,8 +95,8 @@ def describe_verdict(view: InternalView) -> str:
 
 
 def list_sections(view: InternalView) -> list[Section]:
-    """Every section in its order; of a release that was stopped, those that lack figures for it say so. Groups and weights
-    have none where the policy has none, nor have looks where nobody looked."""
+    """Return every section in its order; of a stopped release, sections that lack figures say so. Groups and weights have none
+    where the policy has none, nor have trials on the data if there were none."""
     unasked = [] if view.subgroups or list_unasked(view) else [describe_subgroups]
     unasked += _NOT_OF_SYNTHETIC if view.is_synthetic else [describe_structure]
     unasked += [] if view.has_weights else [describe_sample]

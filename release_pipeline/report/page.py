@@ -1,5 +1,5 @@
 """The page that reviewers decide from: its view, from the evidence of a candidate and nothing else, so that the same evidence
-gives the same page. It lies in the candidate's folder, so that who approves a candidate signs what this page says too."""
+gives the same page. It is in the candidate's folder, so that a signature on a candidate also covers this page."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ _STOPPED: Mapping[str, Callable[[], str]] = {
 
 
 def render_report(policy: Policy, evidence: Evidence, *, stopped_at: str = "") -> str:
-    """The page of a candidate's evidence; with `stopped_at`, of a release that gates stopped."""
+    """Return the page of a candidate's evidence; with `stopped_at`, of a release that gates stopped."""
     return render_internal(build_internal_view(policy, evidence, stopped_at=stopped_at))
 
 
 def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str = "") -> InternalView:
-    """All that the page says, from evidence; what was not measured before gates stopped a release is empty."""
+    """Return the content of the page, from evidence; what was not measured before gates stopped a release is empty."""
     audit = evidence.read_audit()
     facts = evidence.facts
     linked = audit.rank_correlations or audit.correlations
@@ -119,7 +119,7 @@ def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str =
 
 
 def _answer_output_check(policy: Policy, evidence: Evidence) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """What an output checker asks by the five safes, each with its answers."""
+    """Yield the questions of an output checker by the five safes, each with its answers."""
     assessment, facts = policy.assessment or Assessment(), evidence.facts
     unstated = REVIEWERS("safes.not_stated")
     purpose = REVIEWERS("safes.purpose", words=assessment.purpose or unstated)
@@ -148,12 +148,12 @@ def _answer_output_check(policy: Policy, evidence: Evidence) -> Iterator[tuple[s
 
 
 def ask_reviewers(policy: Policy, view: InternalView) -> list[Question]:
-    """What a page asks, each with what to weigh it by."""
+    """Return the questions of a page, each with its yardstick."""
     return list(list_questions(view, is_dp=policy.adds_up))
 
 
 def _met_before(policy: Policy, evidence: Evidence) -> Iterator[GateView]:
-    """Limits that every release has met that got as far as its table."""
+    """Yield the limits that every release has met that got as far as its table."""
     if policy.gates.min_rows is not None and evidence.facts:
         name = REVIEWERS("gate.records")
         yield GateView(name, evidence.facts["rows_in"], policy.gates.min_rows, True, True, REVIEWERS("basis.counted"))
@@ -178,7 +178,7 @@ def _view_gate(gate: Gate) -> GateView:
 
 
 def _view_criteria(policy: Policy, evidence: Evidence) -> Iterator[CriterionView]:
-    """Each attack, with what its attacker knows."""
+    """Yield each attack, with its attacker's knowledge."""
     attackers = name_attacks(is_synthetic=policy.protect.is_synthetic, is_swapped=policy.swap is not None)
     for attack in evidence.criteria:
         yield replace(attack, words=next((words for name, words in attackers.items() if attack.attack.startswith(name)), ""))
@@ -267,7 +267,7 @@ def _ladder_words(policy: Policy, audit: AuditFigures) -> Iterator[tuple[str, st
 
 
 def _linkage_words(policy: Policy) -> str:
-    """What record linkage says under this claim, and what not."""
+    """Return what record linkage shows under this claim, and what not."""
     if policy.protect.is_synthetic:
         return ""
     if policy.swap is not None:

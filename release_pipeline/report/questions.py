@@ -1,4 +1,4 @@
-"""What the reviewers must decide, asked with the figures of the page."""
+"""The questions for reviewers, asked with the figures of the page."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ SINGLING, LINKING, INFERRING = (CRITERIA[name].begins for name in (SINGLING_OUT,
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked, and what to weigh it by: what such a figure means, what is usual, and what to look at."""
+    """A question and its yardstick: the meaning of such a figure, what is usual, and what to check."""
 
     words: str
     yardstick: str
 
 
 def ask(words: str, weighed_by: str) -> Question:
-    """A question with its yardstick."""
+    """Return a question with its yardstick."""
     return Question(words, REVIEWERS.read_section("weigh")[weighed_by])
 
 
 def list_yardsticks() -> dict[str, str]:
-    """What each kind of question is about, and what it can be weighed by."""
+    """Return the subject of each kind of question, and its yardstick."""
     words = REVIEWERS.read_section("weigh")
     return {title: words[kind] for kind, title in REVIEWERS.read_section("weighed").items()}
 
 
 def name_attacks(*, is_synthetic: bool, is_swapped: bool = False) -> dict[str, str]:
-    """What the attacker knows and tries, by how the name of an attack begins."""
+    """Return the knowledge and aim of the attacker, by how the name of an attack begins."""
     if is_synthetic:
         return {
             SINGLING: REVIEWERS("attacker.singling_synthetic"),
@@ -65,8 +65,8 @@ def name_attacks(*, is_synthetic: bool, is_swapped: bool = False) -> dict[str, s
 
 
 def list_questions(view: InternalView, *, is_dp: bool) -> Iterator[Question]:
-    """What no software can decide, with the figures that it hangs on. `is_dp`: whether the claim is differential privacy, or
-    individual differential privacy."""
+    """Yield the questions that no software can decide, with the figures that they depend on. `is_dp`: whether the claim is
+    differential privacy, or individual differential privacy."""
     if view.stopped_at:
         failed = [gate.name for gate in view.gates if not gate.passed]
         words = REVIEWERS("question.stopped_by", gates=name_some(failed)) if failed else REVIEWERS("question.stopped")
@@ -121,7 +121,8 @@ def list_questions(view: InternalView, *, is_dp: bool) -> Iterator[Question]:
 
 
 def _ask_about_structure(structure: StructureView) -> Iterator[Question]:
-    """Of synthetic rows: whether tables of two columns are near enough, and whether readers know what was not counted."""
+    """Yield questions on synthetic rows: whether tables of two columns are near enough, and whether readers know what was not
+    counted."""
     if structure.pairs is not None and structure.pairs_by_chance is not None:
         worst = structure.worst_pairs[0]
         yield ask(
@@ -139,7 +140,8 @@ def _ask_about_structure(structure: StructureView) -> Iterator[Question]:
 
 
 def _ask_about_swap(view: InternalView, swap: SwapView) -> Iterator[Question]:
-    """Of swapped values: whether columns and the links between them are good enough, and who could know the rest of a block."""
+    """Yield questions on swapped values: whether columns and the links between them are good enough, and who could know the rest
+    of a block."""
     if view.columns:
         worst = max(view.columns, key=lambda column: column.actual_error)
         error = show_figure(worst.actual_error)
@@ -161,7 +163,8 @@ def _ask_about_swap(view: InternalView, swap: SwapView) -> Iterator[Question]:
 
 
 def _ask_about_distributions(view: InternalView) -> Iterator[Question]:
-    """Of each column with declared atoms: what readers will count. Of the others, which lie far from the original."""
+    """Yield questions on each column with declared atoms: what readers will count; and on the others that are far from the
+    original."""
     for column in view.columns:
         if column.atoms:
             yield ask(
@@ -178,8 +181,8 @@ def _ask_about_distributions(view: InternalView) -> Iterator[Question]:
 
 
 def _ask_about_strangers(near: NearView) -> Iterator[Question]:
-    """What the nearest row tells of people that rows were made of, where it clearly tells more than of strangers, and more than
-    the best constant."""
+    """Yield a question on the nearest row, where it clearly reveals more about the people behind the rows than about strangers,
+    and more than the best constant."""
     overall = near.overall
     if overall is not None and overall.beyond.low > 0 and overall.people.low > overall.guess:
         people, strangers = format_percent(overall.people.value), format_percent(overall.strangers.value)
@@ -190,19 +193,19 @@ def _ask_about_strangers(near: NearView) -> Iterator[Question]:
             yield ask(REVIEWERS("question.nearest", people=people, strangers=strangers, guess=guess), "nearest")
 
 
-_Tried = tuple[CriterionView, ShareView, ShareView]  # an attack, its control, and what is beyond that
+_Tried = tuple[CriterionView, ShareView, ShareView]  # an attack, its control, and the difference
 
 
 def _list_tried(view: InternalView) -> Iterator[_Tried]:
-    """The attacks that were tried next to a control group."""
+    """Yield the attacks that were tried next to a control group."""
     for attack in view.criteria:
         if attack.rate.tried and attack.control is not None and attack.beyond is not None:
             yield attack, attack.control, attack.beyond
 
 
 def _ask_about_attacks(tried: Sequence[_Tried], view: InternalView) -> Iterator[Question]:
-    """What is clearly beyond the control, and beyond a guess, the worst of each kind; or how far an attack could be
-    beyond its control that is not."""
+    """Yield a question on the worst attack of each kind that clearly exceeds both the control and a guess; or on how far the
+    other attacks could exceed their controls."""
     if not tried:
         yield ask(REVIEWERS("question.no_attack"), "no_attack")
         return
@@ -237,11 +240,11 @@ def _ask_about_attacks(tried: Sequence[_Tried], view: InternalView) -> Iterator[
 
 
 def _is_finding(entry: _Tried) -> bool:
-    """Whether it clearly does better than on the control group, and than somebody who guesses without any near row."""
+    """Return whether it clearly does better than on the control group, and than a guess without any near row."""
     attack, _, beyond = entry
     return beyond.low > 0 and attack.rate.low > attack.guess
 
 
 def _begin(words: str) -> str:
-    """Words at the beginning of a sentence; all other letters stay as they are."""
+    """Return words at the beginning of a sentence; all other letters stay as they are."""
     return words[:1].upper() + words[1:]

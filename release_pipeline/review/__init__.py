@@ -1,1 +1,1 @@
-"""What people take away to sign, and what waits for the privacy officer."""
+"""Bundles that people take away to sign, and requests that wait for the privacy officer."""

@@ -1,10 +1,8 @@
-"""Bundles: a zip that somebody takes to their machine, with what they sign, and what they need to
-judge it.
+"""Bundles: a zip that somebody takes to their machine, with the subject that they sign, and what they need to judge it.
 
-The signer need not believe the site: `sign.py` computes hash and changes from the canonical form,
-or from the candidate's files. The rest (YAML, plan, difference and questions in words) is for
-reading. The same content gives the same bytes. A bundle is confidential: a candidate's evidence
-describes the data.
+The signer need not believe the site: `sign.py` computes hash and changes from the canonical form, or from the candidate's files.
+The rest (YAML, plan, difference and questions) is for reading. The same content gives the same bytes. A bundle is confidential: a
+candidate's evidence describes the data.
 """
 
 from __future__ import annotations
@@ -72,7 +70,7 @@ The drafts (draft.*.json) are what is signed, but for name, key and moment, whic
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """What is to be signed: its kind, name and hash, and of a file its canonical form."""
+    """The subject to sign: its kind, name and hash, and of a file its canonical form."""
 
     what: str
     subject: str
@@ -103,14 +101,15 @@ def write_bundle(site: Site, target: str, output: Path, remarks: Any = None) -> 
     with site.open_registry(read_only=True) as registry:
         trust = need_trust(site, registry)
         if policy is not None and remarks is None:
-            check_approvable(policy)  # what would be refused with its signature need not be read by anybody
+            check_approvable(policy)  # people need not read what would be refused after they sign it
         texts = {**plan, **_describe_approved(registry, trust, item), CANONICAL: item.text}
     _write(output, item, trust, texts, {})
     return output, item.digest
 
 
 def _draft_remarks(document: Any, item: _Item, passages: Iterable[str]) -> dict[str, str]:
-    """The draft in the form that is signed; `WrongUsage` unless it is on just this item, and on passages that exist."""
+    """Return the draft in the form that is signed; raises `WrongUsage` unless it is on just this item, and on passages that
+    exist."""
     if document is None:
         return {}
     remarks = check_remarks(document)
@@ -147,7 +146,7 @@ def _write_candidate(site: Site, release: ReleaseId, output: Path, remarks: Any)
 
 
 def _describe_approved(registry: Registry, trust: Trust, item: _Item) -> dict[str, str]:
-    """The last approval that still counts, with its signature, and the changes since, as texts by file name."""
+    """Return the last approval that still counts, with its signature, and the changes since, as texts by file name."""
     event = find_last_approval(registry, trust, what=item.what, subject=item.subject)
     if event is None:
         return {"difference.txt": "Nothing of it was approved before.\n"}
@@ -162,7 +161,7 @@ def _describe_approved(registry: Registry, trust: Trust, item: _Item) -> dict[st
 
 
 def _describe_published(registry: Registry, release: ReleaseId, policy: Policy, digest: str) -> dict[str, str]:
-    """The policy of the last published release of the series, and the changes since, as texts by file name."""
+    """Return the policy of the last published release of the series, and the changes since, as texts by file name."""
     statuses = read_statuses(registry.events)
     published = [known for known in statuses.values() if known.package_hash is not None and known.id.policy == release.policy]
     if not published:
@@ -213,12 +212,12 @@ class Subject:
     release: ReleaseId | None = None
 
     def remark_on(self, entries: Iterable[tuple[str, str]]) -> Remarks:
-        """Remarks on passages of it; `WrongUsage` where they have not the form of remarks."""
+        """Return remarks on passages of it; raises `WrongUsage` where they have not the form of remarks."""
         return check_remarks(Remarks(self.name, self.hash, tuple(entries)).document)
 
 
 def find_subject(site: Site, target: str) -> Subject:
-    """The candidate or policy of the site that a text names: POLICY/RELEASE, or policies/NAME.yaml."""
+    """Return the candidate or policy of the site that a text names: POLICY/RELEASE, or policies/NAME.yaml."""
     if Path(target).suffix == ".yaml":
         file = find_approvable(site, Path(target))
         if file == site.populations_file:
@@ -234,7 +233,7 @@ def find_subject(site: Site, target: str) -> Subject:
 
 
 def describe_review(site: Site, target: str) -> Iterator[str]:
-    """The votes on a candidate and the remarks on it or on a policy, as far as everybody may see them, in lines."""
+    """Yield the votes on a candidate and the remarks on it or on a policy, as far as everyone may see them, in lines."""
     subject = find_subject(site, target)
     with site.open_registry(read_only=True) as registry:
         remarks = list_visible_remarks(registry, need_trust(site, registry), subject.name)
@@ -254,7 +253,7 @@ def describe_review(site: Site, target: str) -> Iterator[str]:
 
 
 def _describe_remark(remark: Remark, subject: Subject) -> Iterator[str]:
-    """A remark in lines."""
+    """Yield a remark in lines."""
     title = subject.passages.get(remark.passage, "")
     where = f"{remark.passage}{f' ({title})' if title else ''}" if remark.passage else "the whole"
     older = "" if remark.about == subject.hash else f", as it was before ({remark.about[:12]})"

@@ -1,6 +1,8 @@
-"""What waits for the privacy officer: policies, and the caps of populations.yaml, that are not approved as they are now.
+"""Requests that wait for the privacy officer: policies, and the caps of populations.yaml, that are not approved as they are
+now.
 
-Each with all that changed since the approval that still counts, and whether it may be approved."""
+Each has all that changed since the approval that still counts, and whether it may be approved.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +37,12 @@ from release_pipeline.trust.approvals import check_approvable, check_steward, fi
 from release_pipeline.trust.members import Trust, need_trust
 
 POLICY, POPULATIONS = "policy", "populations"
-_LEDGER = "ledger  "  # how `check` begins its lines about the ledger
+_LEDGER = "ledger  "  # the beginning of the lines of `check` about the ledger
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why something cannot be approved as it is: what is wrong, where, what to do, and the reasons one by one."""
+    """The reason why something cannot be approved as it is: what is wrong, where, what to do, and the details one by one."""
 
     what: str
     where: str
@@ -50,7 +52,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """The last approval that still counts: its event, who gave it, when, and the hash that it is of."""
+    """The last approval that still counts: its event, who gave it, when, and the approved hash."""
 
     event: int
     name: str
@@ -73,16 +75,16 @@ class Request:
 
     @property
     def is_approved(self) -> bool:
-        """Whether it is approved as it is now."""
+        """Return whether it is approved as it is now."""
         return self.last is not None and self.last.hash == self.hash
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What changes with an approval. `sentences`: for the officer; `exact`: path by path over the canonical forms, all of it;
-    `whole`: the canonical form as it is now, in lines; `check`: what `check` says of a policy; `room`: the ledger then;
+    """The change of an approval. `sentences`: for the officer; `exact`: path by path over the canonical forms, all of it;
+    `whole`: the canonical form as it is now, in lines; `check`: the output of `check` on a policy; `room`: the ledger then;
     `elsewhere`: other populations where the same people may be charged, which do not count here; `text`: the file, with its
-    comments, which nobody signs."""
+    comments, which is not signed."""
 
     request: Request
     sentences: tuple[str, ...]
@@ -95,7 +97,7 @@ class Change:
 
 
 def list_requests(site: Site) -> list[Request]:
-    """Every policy of the site and the caps, whether they wait or are approved."""
+    """Return every policy of the site and the caps, whether they wait or are approved."""
     with site.open_registry(read_only=True) as registry:
         trust = need_trust(site, registry)
         policies = [_request_policy(site, registry, trust, file.stem)[0] for file in site.policy_files()]
@@ -103,7 +105,7 @@ def list_requests(site: Site) -> list[Request]:
 
 
 def read_policy_request(site: Site, name: str) -> Change:
-    """What an approval of a policy would change."""
+    """Return what an approval of a policy would change."""
     file = site.policy_file(name)
     text_before = _read_file(file)
     with site.open_registry(read_only=True) as registry:
@@ -117,13 +119,13 @@ def read_policy_request(site: Site, name: str) -> Change:
     whole = json.loads(policy.canonical_json())
     check, room = _say_check(site, policy)
     text = _read_file(file)
-    text = text if text == text_before else ""  # else somebody wrote it meanwhile, and it need not be what was read
+    text = text if text == text_before else ""  # else somebody wrote it meanwhile, and it may differ from what was read
     exact = tuple(list_changes(before, whole))
     return Change(request, sentences, exact, _write(whole), check, room, elsewhere, text)
 
 
 def read_caps_request(site: Site) -> Change:
-    """What an approval of the caps would change."""
+    """Return what an approval of the caps would change."""
     with site.open_registry(read_only=True) as registry:
         trust = need_trust(site, registry)
         request, caps = _request_caps(site, registry, trust)
@@ -139,7 +141,7 @@ def read_caps_request(site: Site) -> Change:
 
 
 def _read_file(file: Path) -> str:
-    """The text of a file; empty where it cannot be read, which the parser reports."""
+    """Return the text of a file; empty where it cannot be read, which the parser reports."""
     try:
         return read_policy(file)
     except ReleasePipelineError:
@@ -185,7 +187,7 @@ def _read_refusal(error: ReleasePipelineError) -> Refusal:
 
 
 def _describe_policy_change(registry: Registry, last: Event | None, policy: Policy) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """The change in sentences, and the canonical form that was approved last; nothing where nothing was."""
+    """Return the change in sentences, and the canonical form that was approved last; nothing where nothing was."""
     if last is None:
         return (), {}
     old = find_noted(registry.events, last.content["hash"])
@@ -193,7 +195,7 @@ def _describe_policy_change(registry: Registry, last: Event | None, policy: Poli
 
 
 def _describe_caps_change(before: dict[str, Any], caps: Caps) -> Iterator[str]:
-    """Which populations come, go or change, a sentence each."""
+    """Yield a sentence for each population that is added, removed or changed."""
     now = {name: population.canonical for name, population in caps.declared.items()}
     for name in sorted({*before, *now}):
         if name not in now:
@@ -206,7 +208,7 @@ def _describe_caps_change(before: dict[str, Any], caps: Caps) -> Iterator[str]:
 
 
 def _describe_accounts(caps: Caps, charges: Sequence[Charge]) -> Iterator[str]:
-    """What is spent of each cap after an approval, a sentence each."""
+    """Yield a sentence for each cap: what is spent of it after an approval."""
     for name in list_populations(caps, charges):
         account, heirs = open_population(caps, name, charges), list_heirs(caps, name, charges)
         closed = f"; carried on by {', '.join(heirs)}, so nothing is charged to it any more" if heirs else ""
@@ -215,7 +217,7 @@ def _describe_accounts(caps: Caps, charges: Sequence[Charge]) -> Iterator[str]:
 
 
 def _say_check(site: Site, policy: Policy) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The lines of `check`, and those about the ledger; or the error that stops it, which would stop a run too."""
+    """Return the lines of `check`, and those about the ledger; or the error that stops it, which would stop a run too."""
     try:
         lines = tuple(describe_check(check_policy(site.policy_file(policy.policy), rows=None, home=site.home)))
     except ReleasePipelineError as error:

@@ -1,1 +1,1 @@
-"""Tables in memory as columns: checked, suppressed, made again of what is published."""
+"""Tables in memory as columns: checked, suppressed, made again from published ones."""

@@ -1,8 +1,9 @@
-"""What a task counts in one reading of its part of the records: how many have each entry of a column, and how many are in each
-combination of groups of columns. Counts alone come back, in as few bytes as they need, and add up however records are cut.
+"""The counts that a task makes in one reading of its part of the records: how many have each entry of a column, and how many
+are in each combination of groups of columns. Only counts come back, in as few bytes as they need, and add up however records
+are cut.
 
-A task may run on another machine, which has NumPy and PyArrow alone: this module, and `mechanisms.basis.counting`, import no
-more."""
+A task may run on another machine, which has only NumPy and PyArrow: this module, and `mechanisms.basis.counting`, import no more.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from release_pipeline.mechanisms.basis.counting import DENSE, Encoder, Ints, Tab
 _compute: Any = pyarrow.compute  # its functions are made at run time
 _MERGED = 16  # counts of batches that are put together at once
 PARTIAL = pa.schema([("place", pa.int32()), ("entries", pa.binary()), ("counts", pa.binary())])
-"""What a task gives: of each column, or of all tables, the entries and their counts as bytes."""
+"""The result of a task: of each column, or of all tables, the entries and their counts as bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,29 +33,29 @@ class ListEncoder:
 
     @property
     def size(self) -> int:
-        """As many as the largest entry says."""
+        """Return how many entries there are, from the largest one."""
         return max(self.entries) + 1
 
     def find(self, cells: Any) -> Ints:
-        """The entry of each text; every one is declared."""
+        """Return the entry of each text; every one is declared."""
         places = _compute.index_in(cells.cast(pa.string()), value_set=pa.array(self.texts, pa.string()))
         return np.array(self.entries, dtype=np.int64)[np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int64)]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NumberCells:
-    """Numbers as they are delivered, and the run of each, from the first number of every run, ascending. What is missing, or
-    NaN, is in a run of its own behind them."""
+    """Numbers as they are delivered, and the run of each, from the first number of every run, ascending. Missing values and NaN
+    are in a separate run behind them."""
 
     firsts: npt.NDArray[Any]
 
     @property
     def size(self) -> int:
-        """How many runs there are."""
+        """Return how many runs there are."""
         return len(self.firsts) + 1
 
     def find(self, cells: Any) -> Ints:
-        """The run of each cell."""
+        """Return the run of each cell."""
         numbers: npt.NDArray[Any] = (cells.fill_null(0) if cells.null_count else cells).to_numpy(zero_copy_only=False)
         runs: Ints = np.searchsorted(self.firsts, numbers.astype(self.firsts.dtype, copy=False), side="right") - 1
         np.maximum(runs, 0, out=runs)
@@ -67,19 +68,19 @@ class NumberCells:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TextCells:
-    """Texts as they are delivered, and the run of each. What is missing is in a run of its own behind them, and so is what is not
-    listed here."""
+    """Texts as they are delivered, and the run of each. Missing ones are in a separate run behind them, and so are unlisted
+    ones."""
 
     texts: tuple[str, ...]
     runs: npt.NDArray[np.int64]
 
     @property
     def size(self) -> int:
-        """How many runs there are."""
+        """Return how many runs there are."""
         return int(self.runs.max(initial=-1)) + 2
 
     def find(self, cells: Any) -> Ints:
-        """The run of each cell."""
+        """Return the run of each cell."""
         places = _compute.index_in(cells.cast(pa.string()), value_set=pa.array(self.texts, pa.string()))
         return np.append(self.runs, self.size - 1)[places.fill_null(len(self.texts)).to_numpy(zero_copy_only=False)]
 
@@ -88,7 +89,7 @@ Cells: TypeAlias = NumberCells | TextCells
 
 
 def tally_batches(encoders: Sequence[Encoder], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The entries of every column that records of these batches have, and how many have each."""
+    """Yield the entries of every column that records of these batches have, and how many have each."""
     dense = [np.zeros(own.size, dtype=np.int64) if own.size <= DENSE else None for own in encoders]
     sparse: list[list[tuple[Ints, Ints]]] = [[] for _ in encoders]
     for batch in batches:
@@ -113,23 +114,23 @@ def tally_batches(encoders: Sequence[Encoder], batches: Iterable[pa.RecordBatch]
 @dataclass(frozen=True, slots=True, repr=False)
 class CountTables:
     """Counts the wanted tables of a plan: called with the batches of a task it gives the counts of all, one after the other. An
-    engine that runs no function reads here what to count."""
+    engine that runs no function reads from it what to count."""
 
     encoders: Sequence[Encoder]
     plan: TablePlan
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The counts of the records of these batches."""
+        """Yield the counts of the records of these batches."""
         parts = ([encoder.find(cells) for encoder, cells in zip(self.encoders, batch.columns, strict=True)] for batch in batches)
         yield self.pack(count_tables(self.plan, parts))
 
     def pack(self, counts: Ints) -> pa.RecordBatch:
-        """The counts of the wanted tables, one after the other, as this gives them."""
+        """Return the counts of the wanted tables, one after the other, as a call gives them."""
         return pack_counts(0, np.arange(len(counts)), counts)
 
 
 def pack_counts(place: int, entries: Ints, counts: Ints) -> pa.RecordBatch:
-    """Entries, ascending, and counts in as few bytes as they need, as `PARTIAL` has them."""
+    """Return entries, ascending, and counts in as few bytes as they need, as `PARTIAL` has them."""
     steps = np.diff(entries, prepend=0)
     columns = [pa.array([place], pa.int32())]
     columns += [pa.array([_shorten(numbers)], pa.binary()) for numbers in (steps, counts)]
@@ -137,13 +138,13 @@ def pack_counts(place: int, entries: Ints, counts: Ints) -> pa.RecordBatch:
 
 
 def _shorten(numbers: Ints) -> bytes:
-    """Numbers that are not negative: how many bytes each takes, and they themselves."""
+    """Return non-negative numbers as bytes: how many bytes each takes, and then the numbers."""
     kind = np.min_scalar_type(int(numbers.max(initial=0)))
     return bytes([kind.itemsize]) + numbers.astype(kind).tobytes()
 
 
 def unpack(partial: pa.Table) -> dict[int, tuple[Ints, Ints]]:
-    """By place the entries and counts of all tasks together."""
+    """Return by place the entries and counts of all tasks together."""
     parts: dict[int, list[tuple[Ints, Ints]]] = {}
     for place, steps, counts in zip(*(partial.column(name).to_pylist() for name in PARTIAL.names), strict=True):
         parts.setdefault(place, []).append((np.cumsum(_lengthen(steps)), _lengthen(counts)))

@@ -1,4 +1,4 @@
-"""What must not occur in the data of a release, as checks of headers and counts against the policy. It never sees a cell."""
+"""Checks of headers and counts against the policy, for what must not occur in the data of a release. No cell is read here."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from release_pipeline.sentences import REVIEWERS
 
 TENS = 10  # to which counts of records are rounded up
 LONGEST_NAME = 100  # a longer header, or one of several lines, may be data behind a quote that does not end
-HEAVY_CLAMPING = 0.1  # share of a column's variance that clamping took from which it is warned about
-HEAVY_TIES = 0.5  # share of records with one and the same value from which a column is warned about
+HEAVY_CLAMPING = 0.1  # share of a column's variance lost to clamping from which on there is a warning
+HEAVY_TIES = 0.5  # share of records with one and the same value from which on there is a warning
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that must not occur: how often it did, and what to say of it. `passed`: the word of Great Expectations, where it
-    has judged."""
+    """One thing that must not occur: how often it did, and its messages. `passed`: the judgement of Great Expectations, where
+    there is one."""
 
     family: str
     column: str
@@ -47,7 +47,7 @@ class Check:
 
     @property
     def failed(self) -> bool:
-        """Whether it occurred: by the library's word, or by the count where it has none."""
+        """Return whether it occurred: by the library's judgement, or by the count where there is none."""
         return self.count > 0 if self.passed is None else not self.passed
 
 
@@ -65,13 +65,13 @@ OWN_SUITE = "suite"
 
 
 def families_of(policy: Policy) -> dict[str, str]:
-    """The families of checks that a release of this policy must pass, and what each says."""
+    """Return the families of checks that a release of this policy must pass, and the message of each."""
     suite = {OWN_SUITE: "The steward's own suite of Great Expectations holds."}
     return {**FAMILIES, **suite} if policy.expectations else FAMILIES
 
 
 def match_header(header: Sequence[str], policy: Policy) -> tuple[dict[str, str], list[Check]]:
-    """The declared columns by the name they have in the file, and the checks of the header.
+    """Return the declared columns by the name they have in the file, and the checks of the header.
 
     Names are compared in NFC. A column that is not declared is named in a message only when all declared ones are there: a file
     without a header would show its first record otherwise.
@@ -102,7 +102,7 @@ def match_header(header: Sequence[str], policy: Policy) -> tuple[dict[str, str],
 
 
 def _describe_absent(name: str, undeclared: Sequence[str]) -> str:
-    """With the column that was meant, if one is nearly the same word, and what to do."""
+    """Return a message on an absent column, with the column that was meant, if one has nearly the same name, and what to do."""
     near = find_near(name, undeclared, cutoff=0.8)
     if near is None:
         return "declared, but not in the file. Deliver it, or take it out of the policy."
@@ -110,14 +110,15 @@ def _describe_absent(name: str, undeclared: Sequence[str]) -> str:
 
 
 def check_release_column(counts: Mapping[str, int], policy: Policy) -> list[Check]:
-    """Records that no declared release takes: without a release they stop everything, of another release they do not."""
+    """Return the checks for records that no declared release takes: without a release they stop everything, of another release
+    they do not."""
     name = policy.source.release_column or ""
     missing = counts["missing"]
     return [Check("missing", name, "without_release", missing, f"column {name}: {say_records(missing)} without a release.")]
 
 
 def notice_releases(counts: Mapping[str, int], policy: Policy) -> list[str]:
-    """A word on records of releases that the policy does not declare: they are in none."""
+    """Return a warning about records of releases that the policy does not declare: they are in none."""
     if not counts["undeclared"]:
         return []
     column = policy.source.release_column or ""
@@ -125,12 +126,13 @@ def notice_releases(counts: Mapping[str, int], policy: Policy) -> list[str]:
 
 
 def readable_without(check: Check, policy: Policy) -> bool:
-    """Whether the rest of the source can be read all the same, so that one message has all checks."""
+    """Return whether the rest of the source can be read all the same, so that one message has all checks."""
     return check.fact == "columns" or (check.fact == "absent" and check.column != policy.source.release_column)
 
 
 def check_facts(facts: Facts, policy: Policy) -> list[Check]:
-    """Every check of the counts against the policy, passed ones included. Absent columns are among the checks of the header."""
+    """Return every check of the counts against the policy, passed ones included. Absent columns are among the checks of the
+    header."""
     checks = [_enough_records(facts.records, policy)]
     limits = policy.clamped_at_most
     for name, column in policy.columns.items():
@@ -150,13 +152,13 @@ def check_facts(facts: Facts, policy: Policy) -> list[Check]:
         checks += check_persons(policy.person, facts.columns[policy.person.column])
     elif not isinstance(policy.person, Person):
         checks.append(Check("person_unit", "", "each_row", 0, ""))
-    checked = {check.family for check in checks}  # where no number is read, that nothing is wrong with any was looked at, too
+    checked = {check.family for check in checks}  # where no number is read, that check has passed, too
     checks += [Check(family, "", "numbers", 0, "") for family in ("types", "domains") if family not in checked]
     return checks
 
 
 def check_roles(going_on: Sequence[str], policy: Policy) -> list[Check]:
-    """One check per column that goes on after validation: it must be one that the policy releases, or adds up in tables."""
+    """Return one check per column that goes on after validation: the policy must release it, or add it up in tables."""
     released = policy.working_columns
     return [
         Check("roles", name, "not_released", int(name not in released), f"column {name}: goes on without being released.")
@@ -165,13 +167,13 @@ def check_roles(going_on: Sequence[str], policy: Policy) -> list[Check]:
 
 
 def refusals(checks: Sequence[Check]) -> list[str]:
-    """What to say of the checks that found something."""
+    """Return the messages of the checks that failed."""
     return [check.message for check in checks if check.failed]
 
 
 def notice(facts: Facts, policy: Policy) -> list[str]:
-    """A sentence on each thing that stops nothing, by the counts: clamped and filled records, heavy ties. It names
-    columns and counts, never a cell."""
+    """Return a sentence on each warning, by the counts: clamped and filled records, heavy ties. It names columns and counts,
+    never a cell."""
     sentences: list[str] = []
     for name, column in policy.columns.items():
         if isinstance(column.reading, NumberReading):
@@ -184,7 +186,8 @@ def notice(facts: Facts, policy: Policy) -> list[str]:
 
 
 def notice_clamping(taken: Mapping[str, Clamping], policy: Policy) -> list[str]:
-    """A word on noise columns that clamping took much from, however few records it moved. Not how much, which is no count."""
+    """Return warnings about noise columns that lost much variance to clamping, however few records were clamped. The share is not
+    shown, since it is no count."""
     return [
         REVIEWERS("warning.heavily_clamped", column=name, share=format_percent(HEAVY_CLAMPING, 0))
         for name, clamping in taken.items()
@@ -207,7 +210,7 @@ def _twins(header: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def count_least_records(policy: Policy) -> int:
-    """The fewest records that a release may have."""
+    """Return the fewest records that a release may have."""
     return max(policy.gates.min_rows or 1, 2 * (policy.protect.k or 0) * policy.parts)
 
 
@@ -230,8 +233,8 @@ _WRITE_SO = {
 
 
 def _advise_codes(name: str, policy: Policy) -> str:
-    """What to do with numbers outside the domain that are none, as the last of a list of remedies; nothing where a column can
-    have no codes. Methods that give every record a number have no place for them."""
+    """Return what to do with codes outside the domain, as the last of a list of remedies; empty where a column can have no codes.
+    Methods that give every record a number have no place for them."""
     if not hasattr(policy.columns[name], "codes"):
         return ""
     if name in policy.noise_columns and not find_family(policy.protect).publishes_counts:
@@ -240,7 +243,8 @@ def _advise_codes(name: str, policy: Policy) -> str:
 
 
 def _check_numbers(name: str, facts: Facts, how: NumberReading, *, limit: Decimal | None, coded: str) -> Iterator[Check]:
-    """`limit`: the share of records that may be clamped; None where outside is fail. `coded`: what to do if they are codes."""
+    """Yield the checks of numbers. `limit`: the share of records that may be clamped; None where outside is fail. `coded`: what
+    to do if they are codes."""
     kind = facts.kinds[name]
     what = "number" if how.clock is None else "date"
     if not how.can_read(kind):
@@ -284,7 +288,7 @@ def _check_numbers(name: str, facts: Facts, how: NumberReading, *, limit: Decima
             "clamped. Widen the domain by what is known of the variable, or name the share that you accept: gates, "
             f"clamped_at_most{coded}.",
         )
-    others = counts.get("coded", 0) + (counts["missing"] if how.blank is not None else 0)  # no value, and kept as such
+    others = counts.get("coded", 0) + (counts["missing"] if how.blank is not None else 0)  # entries without a value, kept as such
     constant = counts["different"] == 1 and not counts["not_a_number"] and not others
     yield Check(
         "categories",
@@ -348,7 +352,7 @@ def _check_categories(name: str, column: ListReading, facts: Facts) -> Iterator[
 
 
 def _check_derived(facts: Facts, policy: Policy) -> Iterator[Check]:
-    """Inputs that cannot be read as what a derivation takes."""
+    """Yield checks of inputs that a derivation cannot read."""
     for name, counts in facts.unread.items():
         how = policy.derive[name]
         for column, count in counts.items():
@@ -379,7 +383,7 @@ def _check_entries(name: str, column: RuleReading, facts: Facts) -> Iterator[Che
 
 
 def check_persons(person: Person, counts: Mapping[str, int]) -> Iterator[Check]:
-    """Records without a person or household, and those of which there are too many records."""
+    """Yield checks for records without a person or household, and for those with too many records."""
     unit, missing = person.privacy_unit, counts["missing"]
     yield Check(
         "person_unit",
@@ -402,8 +406,8 @@ def check_persons(person: Person, counts: Mapping[str, int]) -> Iterator[Check]:
 
 
 def round_up(count: int) -> int:
-    """A count of records to the next ten, as everything outside the vault shows it: a domain or a rule may single out one person,
-    and no budget is spent for the answer.
+    """Return a count of records rounded up to the next ten, as everything outside the vault shows it: a domain or a rule may
+    single out one person, and no budget is spent for the answer.
 
     >>> [round_up(count) for count in (0, 1, 10, 11)]
     [0, 10, 10, 20]

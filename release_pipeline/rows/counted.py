@@ -22,25 +22,25 @@ CountPart: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBa
 
 
 class Engine(Protocol):
-    """What reads the records of a release where they are."""
+    """An interface to the records of a release in their source."""
 
     def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
-        """What a function makes of the records of each part of the table, which has these columns: exact counts as
+        """Return the results of a function on the records of each part of the table, which has these columns: exact counts as
         `batches.PARTIAL`, one part after the other."""
         ...
 
 
 class Counting(CountingTables, Protocol):
-    """What is counted of the columns that are released together."""
+    """The counts of the columns that are released together."""
 
     @property
     def encoders(self) -> Mapping[str, Encoder]:
-        """How many entries each may have, by its name, in their order."""
+        """Return by name how many entries each column may have, in their order."""
         ...
 
     @property
     def records(self) -> int:
-        """How many records there are."""
+        """Return how many records there are."""
         ...
 
 
@@ -51,14 +51,14 @@ class TableEngine:
     table: AnyTable
 
     def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
-        """In one part."""
+        """Return the results of a function on the records, in one part."""
         batches = (batch for part in cut_table(self.table, columns) for batch in part.to_batches(AT_ONCE))
         return pa.Table.from_batches(list(function(batches)))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CountedRecords:
-    """Records as the pipeline has them, counted: the tallies of all columns in one reading, all tables in another."""
+    """Records in the pipeline's form, counted: the tallies of all columns in one reading, all tables in another."""
 
     engine: Engine
     encoders: dict[str, Encoder]
@@ -66,18 +66,18 @@ class CountedRecords:
 
     @property
     def records(self) -> int:
-        """As many as the first tally has."""
+        """Return how many records there are, by the first tally."""
         return len(self.tally(0))
 
     def tally(self, index: int) -> Tally:
-        """Those of all columns come of one reading."""
+        """Return the tally of a column; those of all columns come from one reading."""
         if not self.tallies:
             found = self.engine.reduce(list(self.encoders), partial(tally_batches, tuple(self.encoders.values())))
             self.tallies.update({column: Tally.of_counts(*counts) for column, counts in unpack(found).items()})
         return self.tallies[index]
 
     def count(self, plan: TablePlan) -> IntArray:
-        """Of one reading."""
+        """Return the counts of a plan, from one reading."""
         _, counts = unpack(self.engine.reduce(list(self.encoders), CountTables(tuple(self.encoders.values()), plan)))[0]
         return counts
 
@@ -99,15 +99,15 @@ class DeliveredCells:
         return cls(pa.concat_arrays(cells), np.concatenate(entries), np.concatenate(records))
 
     def tally(self) -> Tally:
-        """The tally of the entries."""
+        """Return the tally of the entries."""
         return Tally.of_clusters(self.entries, self.records)
 
     def cut(self, groups: GroupsOfEntries) -> tuple[Cells, GroupsOfEntries]:
-        """What finds the run of a delivered cell, and the group of every run, where the groups of entries are known."""
+        """Return the finder of a delivered cell's run, and the group of every run, where the groups of entries are known."""
         of_cells = groups.find(self.entries).astype(np.int64)
         missing = np.asarray(self.cells.is_null(nan_is_null=True))
         cells, of_present = self.cells.filter(pa.array(~missing)), of_cells[~missing]
-        behind = of_cells[missing][:1] if missing.any() else np.zeros(1, dtype=np.int64)  # else the margins would show one
+        behind = of_cells[missing][:1] if missing.any() else np.zeros(1, dtype=np.int64)  # otherwise the margins would show one
         encoder: Cells
         if pa.types.is_string(cells.type):
             of_runs, runs = np.unique(of_present, return_inverse=True)
@@ -121,8 +121,8 @@ class DeliveredCells:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CountedInPlace:
-    """Records that stay where they were delivered. Their tallies follow from the different cells of every column, which are
-    known; tables are counted by an engine there."""
+    """Records that stay in their source. Their tallies follow from the different cells of every column, which are known; tables
+    are counted by an engine there."""
 
     engine: Engine
     encoders: dict[str, Encoder]
@@ -131,17 +131,17 @@ class CountedInPlace:
 
     @property
     def records(self) -> int:
-        """As many as the first tally has."""
+        """Return how many records there are, by the first tally."""
         return len(self.tally(0))
 
     def tally(self, index: int) -> Tally:
-        """From the cells, made once."""
+        """Return the tally of a column from its cells, made once."""
         if index not in self.tallies:
             self.tallies[index] = self.cells(list(self.encoders)[index]).tally()
         return self.tallies[index]
 
     def count(self, plan: TablePlan) -> IntArray:
-        """Of one reading there."""
+        """Return the counts of a plan, from one reading in the source."""
         cut = [self.cells(name).cut(groups) for name, groups in zip(self.encoders, plan.groups, strict=True)]
         own = replace(plan, groups=tuple(groups for _, groups in cut))
         _, counts = unpack(self.engine.reduce(list(self.encoders), CountTables([cells for cells, _ in cut], own)))[0]
@@ -158,8 +158,8 @@ def _shorten(cells: pa.Array, entries: IntArray, records: IntArray) -> tuple[pa.
 
 
 def tally_column(name: str, column: NoiseColumn, read: Read) -> Tally:
-    """The exact tally of a column's grid units, and of its reasons for no value behind them. An array of these units is only made
-    where it is shorter than one of all that there may be."""
+    """Return the exact tally of a column's grid units, and of its reasons for no value behind them. An array of these units is
+    only made where it is shorter than one of all possible units."""
     cells, encoder = read("records", [name]), column.coded_grid.encoder
     if not is_dense(encoder.size, cells.num_rows):
         return Tally.of(find_entries(column, cells.column(name)))

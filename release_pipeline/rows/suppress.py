@@ -22,8 +22,8 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Suppression:
-    """Which cells of the quasi-identifiers are blank (`blank`, one column each) and which rows are dropped, each of them standing
-    for one record, or for so many as are like it (`counts`)."""
+    """The suppression of a table: which cells of the quasi-identifiers are blank (`blank`, one column each) and which rows are
+    dropped. Each row represents one record, or as many equal ones as `counts` has."""
 
     blank: Flags
     dropped: Flags
@@ -31,22 +31,22 @@ class Suppression:
 
     @property
     def records(self) -> int:
-        """How many records lost a cell or were dropped."""
+        """Return how many records lost a cell or were dropped."""
         return int(self.counts[self.blank.any(axis=1) | self.dropped].sum())
 
     @property
     def share(self) -> float:
-        """The same as a share of all records."""
+        """Return the share of all records that lost a cell or were dropped."""
         return self.records / int(self.counts.sum())
 
 
 def suppress_small_groups(codes: Codes, below: int, *, fixed: int = 0, counts: IntArray | None = None) -> Suppression:
-    """Suppress so that every group of equal quasi-identifiers that is left has at least `below` records.
+    """Return the suppression after which every remaining group of equal quasi-identifiers has at least `below` records.
 
-    `codes`: one row per record, or with `counts` per so many that are alike; one column per quasi-identifier, in the order of the
-    policy. Of the records in small groups those go first that form large enough groups when one single cell is blank
-    (trying the columns in order), then all of them together with every cell blank if they are enough; who is left is dropped. A
-    blank counts as a value of its own. The first `fixed` columns are never blank.
+    `codes`: (rows, quasi-identifiers), one row per record, or with `counts` per so many equal ones; columns in the order of the
+    policy. Of the records in small groups those go first that form large enough groups when a single cell is blank (trying the
+    columns in order), then all of them together with every cell blank if they are enough; the remaining ones are dropped. A blank
+    counts as a separate value. The first `fixed` columns are never blank.
     """
     records, columns = len(codes), codes.shape[1]
     counts = np.ones(records, dtype=np.int64) if counts is None else counts
@@ -68,8 +68,8 @@ def suppress_small_groups(codes: Codes, below: int, *, fixed: int = 0, counts: I
 
 
 def group_sizes(codes: Codes, counts: IntArray | None = None) -> IntArray:
-    """For each row, how many records have its codes, of rows that stand for one each or for `counts`; all of them where there is
-    no column."""
+    """Return for each row how many records have its codes, where a row represents one record or `counts`; all records where there
+    is no column."""
     counts = np.ones(len(codes), dtype=np.int64) if counts is None else counts
     if not len(codes) or not codes.shape[1]:
         return np.full(len(codes), int(counts.sum()))
@@ -89,7 +89,7 @@ class Combinations:
 
 
 def combine(columns: Sequence[Codes]) -> Combinations:
-    """Those of columns of codes below 2^31, of which there is at least one."""
+    """Return the combinations of columns of codes below 2^31, of which there is at least one."""
     of_record = group_by(columns)
     counts = np.bincount(of_record)
     one = np.empty(len(counts), dtype=np.intp)
@@ -99,21 +99,21 @@ def combine(columns: Sequence[Codes]) -> Combinations:
 
 
 def combine_cells(columns: Iterable[Any]) -> tuple[Combinations, tuple[Any, ...]]:
-    """Those of Arrow columns, and the entries that the codes are places among, as they came first; missing cells are
-    `MISSING`."""
+    """Return the combinations of Arrow columns, and the entries that the codes point to, in order of appearance; missing cells
+    are `MISSING`."""
     numbered = [number_cells(column) for column in columns]
     return combine([codes for _, codes in numbered]), tuple(entries for entries, _ in numbered)
 
 
 def spell_rows(codes: Codes, entries: Sequence[Any]) -> list[Any]:
-    """The columns of such rows, as they were."""
+    """Return the original columns of such rows."""
     return [known.take(pa.array(own, mask=own == MISSING)) for known, own in zip(entries, codes.T, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
 class SuppressedTable:
-    """What is left of a table; how many cells were blanked, records dropped, and records touched at all, with their share of all;
-    and the smallest group of equal quasi-identifiers that is left (None without any)."""
+    """The remaining table; how many cells were blanked, records dropped, and records touched at all, with their share of all; and
+    the smallest remaining group of equal quasi-identifiers (None without any)."""
 
     table: AnyTable
     cells: int
@@ -124,8 +124,8 @@ class SuppressedTable:
 
 
 def suppress_table(table: AnyTable, quasi: Sequence[str], *, below: int, fixed: Sequence[str] = ()) -> SuppressedTable:
-    """`table` without small groups of its columns `fixed` and `quasi`, of which the latter may lose cells; as it is where `below`
-    is 0. What is left of a column is made when it is asked for."""
+    """Return `table` without small groups of its columns `fixed` and `quasi`, of which the latter may lose cells; unchanged where
+    `below` is 0. The remaining part of a column is made when it is asked for."""
     quasi = [*fixed, *quasi]
     if not quasi:
         return SuppressedTable(table, 0, 0, 0, 0.0, None)
@@ -157,8 +157,8 @@ def suppress_table(table: AnyTable, quasi: Sequence[str], *, below: int, fixed: 
 
 
 def find_smallest(codes: Codes, counts: IntArray | None = None) -> int | None:
-    """How many records the smallest group has, of rows that stand for one each or for `counts`; none without records, or columns
-    that make groups."""
+    """Return how many records the smallest group has, where a row represents one record or `counts`; None without records, or
+    columns that make groups."""
     return int(group_sizes(codes, counts).min()) if len(codes) and codes.shape[1] else None
 
 

@@ -1,7 +1,7 @@
-"""The suite of standard expectations that a policy compiles into: readable by anybody who knows Great Expectations, and made of
-the policy only, so that no cell can be in it.
+"""The suite of standard expectations that a policy compiles into: readable for anyone who knows Great Expectations, and made
+only from the policy, so that no cell can be in it.
 
-Each expectation names the check whose count it judges. What the library has no expectation for stays a plain check: how a text is
+Each expectation names the check whose count it judges. Where the library has no expectation there is a plain check: how a text is
 read as a number, shares of all records, codes next to numbers, several records a person.
 """
 
@@ -22,7 +22,7 @@ from release_pipeline.policy.file.suite import OwnExpectation
 from release_pipeline.policy.values.periods import ListReading, NumberReading, RuleReading
 from release_pipeline.rows.checks import FAMILIES, OWN_SUITE, Check, count_least_records, families_of, say_records
 
-NUMBER, MOMENT = "float64", "datetime64[us]"  # how pandas calls the types
+NUMBER, MOMENT = "float64", "datetime64[us]"  # the names of these types in pandas
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +37,22 @@ class Expected:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """That of the check."""
+        """Return the key of its check."""
         return self.family, self.column, self.fact
 
     def to_json(self) -> dict[str, Any]:
-        """As the library reads and writes it."""
+        """Return it as the library reads and writes it."""
         meta = {"family": self.family, "column": self.column, "fact": self.fact}
         return {"type": self.type, "kwargs": dict(self.kwargs), "meta": meta}
 
 
 def suite_to_json(policy: Policy) -> dict[str, Any]:
-    """The suite as a file that Great Expectations loads: `gx.ExpectationSuite(**json)`."""
+    """Return the suite as a file that Great Expectations loads: `gx.ExpectationSuite(**json)`."""
     return {"name": policy.policy, "expectations": [expected.to_json() for expected in compile_suite(policy)]}
 
 
 def compile_suite(policy: Policy) -> Iterator[Expected]:
-    """What the policy asks of the records of a release, as far as the library has an expectation for it."""
+    """Yield the policy's requirements for the records of a release, as far as the library has an expectation for it."""
     declared = sorted(policy.declared)
     matched = {"column_set": declared, "exact_match": True}
     yield Expected("expect_table_columns_to_match_set", matched, "schema", "", "columns")
@@ -87,7 +87,8 @@ def _expect_present(name: str, *, must_have: bool) -> Iterator[Expected]:
 
 
 def _expect_numbers(name: str, how: NumberReading) -> Iterator[Expected]:
-    """Numbers, or dates. Codes may lie anywhere, so that a column with codes has neither type nor range."""
+    """Yield the expectations for numbers or dates. Codes may be anywhere, so that a column with codes has neither type nor
+    range."""
     yield from _expect_present(name, must_have=how.must_have)
     if how.codes:
         return
@@ -112,7 +113,7 @@ COUNTED = {"result_format": "BASIC", "partial_unexpected_count": 0}
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a family passed, its checks, and a sentence for each that found something."""
+    """The result of a family: whether it passed, its checks, and a sentence for each that failed."""
 
     family: str
     passed: bool
@@ -122,8 +123,9 @@ class Verdict:
 
 @cache
 def load_great_expectations() -> Any:
-    """The library, with its reports to its makers off and its log, which quotes cells, silent. The first import takes seconds and
-    200 MB, so that only a judge makes it. What it imports warns of other libraries, and no reader of our logs can act on that."""
+    """Return the library, with its reports to its makers off and its log, which quotes cells, silent. The first import takes
+    seconds and 200 MB, so that only a judge makes it. Its imports warn about other libraries, and no reader of our logs can act
+    on that."""
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     logging.getLogger("great_expectations").setLevel(logging.CRITICAL + 1)
     spark_home = os.environ.setdefault("SPARK_HOME", os.devnull)  # its import of a Spark client ends the program without one
@@ -138,7 +140,8 @@ def load_great_expectations() -> Any:
 
 
 def judge_suite(checks: Sequence[Check], policy: Policy, *, records: int, columns: Sequence[str]) -> list[Check]:
-    """The checks, those that an expectation of the policy's suite judges with its word. `columns`: the header of the source."""
+    """Return the checks, with the judgement of the policy's suite for those that it has an expectation for. `columns`: the header
+    of the source."""
     suite = list(compile_suite(policy))
     counts = {(check.family, check.column, check.fact): check.count for check in checks}
     types = dict.fromkeys([*columns, *policy.derive], "object")  # derived columns are judged as the source's are
@@ -155,14 +158,14 @@ def judge_suite(checks: Sequence[Check], policy: Policy, *, records: int, column
 
 
 def _list_types(suite: Sequence[Expected], counts: Mapping[tuple[str, str, str], int]) -> Iterator[tuple[str, str]]:
-    """The columns that can be read as numbers or moments, as their every entry can."""
+    """Yield the columns that can be read as numbers or moments, because every entry can."""
     for expected in suite:
         if "type_" in expected.kwargs and counts.get(expected.key) == 0:
             yield expected.column, str(expected.kwargs["type_"])
 
 
 def _take(check: Check, passed: Mapping[tuple[str, str, str], bool]) -> Check:
-    """The check with the word of its expectation; the columns of the source have one for all of them."""
+    """Return the check with the judgement of its expectation; the columns of the source have one for all of them."""
     word = passed.get((check.family, check.column, check.fact), passed.get((check.family, "", check.fact)))
     if word is None:
         return check
@@ -178,7 +181,7 @@ def _judge(
     columns: Sequence[str],
     types: Mapping[str, str],
 ) -> dict[tuple[str, str, str], bool]:
-    """Whether each expectation that something was counted for holds, by its check."""
+    """Return whether each expectation with a count holds, by its check."""
     gx = load_great_expectations()
     import pandas as pd
     from great_expectations.execution_engine.pandas_execution_engine import PandasExecutionEngine
@@ -208,13 +211,13 @@ def _judge(
 
 
 def _has_raised(result: Any) -> bool:
-    """Whether an expectation raised, as its result has it: by itself, or for each metric."""
+    """Return whether an expectation raised, as its result has it: by itself, or for each metric."""
     return "'raised_exception': True" in repr(result.exception_info)
 
 
 def _measure(metric: str, expected: Expected, count: int, records: int) -> int:
-    """A metric of an expectation. What is missing counts as there, unless that is what is asked: the library lets a column of
-    nothing else pass."""
+    """Return a metric of an expectation. Missing entries count as present, unless they are the metric: the library lets a column
+    pass that has nothing else."""
     if metric == "table.row_count" or metric.endswith("filtered_row_count"):
         return records
     if metric == "column_values.nonnull.unexpected_count" and expected.type != "expect_column_values_to_not_be_null":
@@ -230,9 +233,9 @@ def judge_own_suite(
     columns: Sequence[str],
     derived: Collection[str] = (),
 ) -> list[Check]:
-    """A check for each expectation of a steward's own suite. `read` gives a column as it was delivered, by its name and
-    `is_calculated_with`: the library sees the columns of one expectation at a time. Of its result we keep whether the expectation
-    holds, and how many records break it."""
+    """Return a check for each expectation of a steward's own suite. `read` returns a column as it was delivered, by its name and
+    `is_calculated_with`: the library sees the columns of one expectation at a time. We keep only whether the expectation holds,
+    and how many records break it."""
     gx = load_great_expectations()
     import pandas as pd
     from great_expectations.data_context.types.base import DataContextConfig, InMemoryStoreBackendDefaults, ProgressBarsConfig
@@ -258,7 +261,7 @@ def judge_own_suite(
             pd.api.types.is_numeric_dtype(frame[name]) == isinstance(entry, int | float)
             for name, entries in expectation.compared
             for entry in entries
-        )  # else a condition that nobody meets would let everything pass
+        )  # otherwise a condition that no record meets would let everything pass
         passed, count = _judge_own(gx, definition, frame, expectation) if can_compare else (False, None)
         subject = ", columns ".join(filter(None, (expectation.type, ", ".join(names))))
         about = f"expectation {number} of the suite ({subject})"
@@ -274,8 +277,8 @@ def judge_own_suite(
 
 
 def _judge_own(gx: Any, definition: Any, frame: Any, expectation: OwnExpectation) -> tuple[bool, int | None]:
-    """Whether an expectation holds, and how many records break it where it counts them. All else that the library says of a
-    result, its exceptions and warnings too, may quote a cell and stays here."""
+    """Return whether an expectation holds, and how many records break it where it counts them. All other parts of the library's
+    result, its exceptions and warnings too, may quote a cell and stay here."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -290,7 +293,7 @@ def _judge_own(gx: Any, definition: Any, frame: Any, expectation: OwnExpectation
 
 
 def list_verdicts(checks: Sequence[Check], families: Iterable[str] = FAMILIES) -> list[Verdict]:
-    """Family by family, in their order: passed where it has a check and none failed."""
+    """Return the results by family, in their order: passed where it has a check and none failed."""
     return [_list_verdict(family, [check for check in checks if check.family == family]) for family in families]
 
 
@@ -305,7 +308,8 @@ def _list_verdict(family: str, checks: Sequence[Check]) -> Verdict:
 
 
 def withhold(verdicts: Sequence[Verdict], policy: Policy) -> list[Verdict]:
-    """The verdicts without a count: each failed family with what it asks, and the header's reasons, which are of no record."""
+    """Return the results without counts: each failed family with its requirement, and the header's reasons, which are about no
+    record."""
 
     def hide(verdict: Verdict) -> Verdict:
         is_open = verdict.passed or verdict.family == "schema"
@@ -315,5 +319,5 @@ def withhold(verdicts: Sequence[Verdict], policy: Policy) -> list[Verdict]:
 
 
 def describe_failed(family: str, policy: Policy) -> str:
-    """That checks of a family failed, and what they ask."""
+    """Return the message that checks of a family failed, with their requirement."""
     return f"the checks '{family}' failed. They ask: {families_of(policy)[family]}"

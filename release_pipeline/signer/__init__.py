@@ -1,4 +1,4 @@
-"""Signs what somebody was asked to review, on their own machine, offline.
+"""Signs the subject of a review on the reviewer's own machine, offline.
 
-Its modules are joined into `sign.py`, one file that runs alone.
+Its modules are joined into `sign.py`, one self-contained file.
 """

@@ -1,6 +1,6 @@
-"""`python -m release_pipeline.signer BUNDLE.zip --key FILE`: look at what you are asked to sign, and sign it.
+"""`python -m release_pipeline.signer BUNDLE.zip --key FILE`: show what you are asked to sign, and sign it.
 
-`--write-alone FILE.py`, and nothing else, writes the signer as one file that runs alone.
+`--write-alone FILE.py`, and nothing else, writes the signer as one self-contained file.
 """
 
 import sys
@@ -11,7 +11,7 @@ from release_pipeline.verifier.joining import join_signer
 
 
 def write_alone(file: Path) -> int:
-    """Write the signer as one file; the exit code."""
+    """Write the signer as one file; returns the exit code."""
     try:
         file.write_text(join_signer(), encoding="utf-8")
     except OSError as error:

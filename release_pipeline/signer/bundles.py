@@ -1,4 +1,4 @@
-"""Reads a bundle, and describes what is to be signed and what changed since the last approval."""
+"""Reads a bundle, and describes the subject to sign and its changes since the last approval."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ABOUT, CANONICAL, BEFORE, BEFORE_SIGNED = "review.json", "canonical.json", "befo
 CANDIDATE, FORMAT = "candidate", "release-pipeline/review/1"
 REMARKED = "remarks.json"  # a draft of remarks, in some bundles
 REPORT, EVIDENCE = "report.html", "evidence.json"
-_PAGES = (".html", ".htm", ".xhtml", ".xht", ".shtml", ".svg", ".xml")  # what a browser opens
+_PAGES = (".html", ".htm", ".xhtml", ".xht", ".shtml", ".svg", ".xml")  # that a browser opens
 WORDS = ("plan.txt", "difference.txt", "questions.txt")  # texts of the site, which no hash covers
 REMARKS = (*WORDS, "policy.yaml", "populations.yaml", "README.txt")
 DRAFTS: Mapping[str, tuple[str, ...]] = {
@@ -33,7 +33,7 @@ DRAFTS: Mapping[str, tuple[str, ...]] = {
 }
 MOST_LINES, MOST_BUNDLE = 400, 2**30  # of the site's texts; what is computed here is never cut
 CHANGES, WHOLE = "changes.txt", "canonical.indented.json"  # computed here, next to what was unpacked
-THEIRS, OURS = "| ", "  "  # how lines of the site begin, and how those that are computed here
+THEIRS, OURS = "| ", "  "  # the beginnings of lines from the site, and of lines that are computed here
 _SUBJECT = {"policy": NAME, "populations": re.compile("populations"), "candidate": RELEASE}
 
 
@@ -56,7 +56,7 @@ class Bundle:
 
 
 def read_bundle(tree: Tree) -> Bundle:
-    """The content of a bundle; `Fault` unless everything in it belongs there and agrees."""
+    """Return the content of a bundle; raises `Fault` unless everything in it belongs there and agrees."""
     about = tree.json(ABOUT)
     form = get(about, "format", str)
     if form != FORMAT:
@@ -94,7 +94,7 @@ def read_bundle(tree: Tree) -> Bundle:
 
 
 def _read_draft(tree: Tree, subject: str, digest: str) -> Remarks:
-    """The remarks that are to be signed: on what the bundle has, in the very bytes whose hash is signed."""
+    """Return the remarks to sign: on the bundle's subject, in the very bytes whose hash is signed."""
     document = tree.json(REMARKED)
     remarks = read_remarks(document)
     if (remarks.subject, remarks.hash) != (subject, digest):
@@ -105,7 +105,7 @@ def _read_draft(tree: Tree, subject: str, digest: str) -> Remarks:
 
 
 def _read_candidate(part: Tree) -> dict[str, str]:
-    """The hashes of a candidate's files by name; `Fault` unless every file is what its list of sums says."""
+    """Return the hashes of a candidate's files by name; raises `Fault` unless every file has the hash in its list of sums."""
     listed = read_sums(part)
     for name, digest in listed.items():
         if part.digest(name) != digest:
@@ -121,7 +121,7 @@ def _read_candidate(part: Tree) -> dict[str, str]:
     return listed
 
 
-_NONE = object()  # where there is nothing, not even null
+_NONE = object()  # where there is no value, not even null
 _DECIDES = ("protect", "cap", "population", "person", "review", "gates", "publish", "releases", "suppress")
 REPEATED = 40  # weighty changes that are shown again before the question, where there are more changes than this
 
@@ -136,13 +136,13 @@ class Change:
 
 
 def list_changes(old: Json, new: Json, *, named: bool = False) -> list[str]:
-    """All differences between two canonical forms, the weightiest first. `named`: the first step of a path is a name, as in
-    populations.yaml."""
+    """Return all differences between two canonical forms, the weightiest first. `named`: the first step of a path is a name, as
+    in populations.yaml."""
     return [change.line for change in find_changes(old, new, named=named)]
 
 
 def find_changes(old: Json, new: Json, *, named: bool = False) -> list[Change]:
-    """The differences in order: single options of what decides before long lists, what was there before what is new."""
+    """Return the differences in order: single options that decide before long lists, removed or changed parts before new ones."""
     level = int(named)
 
     def weigh(change: Change) -> tuple[bool, bool, bool, int, tuple[str, ...]]:
@@ -153,7 +153,7 @@ def find_changes(old: Json, new: Json, *, named: bool = False) -> list[Change]:
 
 
 def _rank(section: str) -> int:
-    """The position of a section in what is shown: what decides first."""
+    """Return the position of a section in the listing: the deciding ones first."""
     return _DECIDES.index(section) if section in _DECIDES else len(_DECIDES)
 
 
@@ -182,7 +182,7 @@ def _count_parts(whole: list[Any]) -> Counter[str]:
 
 
 def describe_bundle(bundle: Bundle, signer: Signer) -> Iterator[str]:
-    """Everything that somebody must see before they sign: first what the site says, then what was computed here."""
+    """Yield everything that somebody must see before they sign: first the site's texts, then what was computed here."""
     for name, text in bundle.site_texts.items():
         yield f"--- {name}: in the words of the site, every line after '{THEIRS.strip()}'; nothing vouches for them ---"
         yield from _quote(text.split("\n"))
@@ -200,7 +200,7 @@ def describe_bundle(bundle: Bundle, signer: Signer) -> Iterator[str]:
 
 
 def describe_remarks(remarks: Remarks) -> Iterator[str]:
-    """Every remark that is signed with it, whole."""
+    """Yield every remark that is signed with it, whole."""
     yield f"{len(remarks.entries)} remarks are to be signed in your name, hash {hash_remarks(remarks.document)}:"
     for number, (passage, text) in enumerate(remarks.entries, start=1):
         yield f"{OURS}{number}. on {passage or 'the whole'}:"
@@ -208,13 +208,13 @@ def describe_remarks(remarks: Remarks) -> Iterator[str]:
 
 
 def write_whole(bundle: Bundle) -> str:
-    """The canonical form, indented: what decides first."""
+    """Return the canonical form, indented, the deciding sections first."""
     ordered = sorted(bundle.now, key=lambda name: (_rank(name) if bundle.what != "populations" else 0, name))
     return json.dumps({name: json.loads(canonical_json(bundle.now[name])) for name in ordered}, indent=1)
 
 
 def describe_changes(bundle: Bundle, signer: Signer) -> Iterator[str]:
-    """Every change since what was approved or published before, and who vouches that it was."""
+    """Yield every change since what was approved or published before, and who vouches for that earlier version."""
     if bundle.before is None:
         yield "nothing of it was approved or published before, says the site: there is nothing to compare it with"
         return
@@ -229,7 +229,7 @@ def describe_changes(bundle: Bundle, signer: Signer) -> Iterator[str]:
 
 
 def _describe_before(bundle: Bundle, signer: Signer) -> str:
-    """Who signed what was approved before: the signer, somebody in the list, or nobody."""
+    """Return who signed what was approved before: the signer, somebody in the list, or none."""
     if bundle.what == "candidate":
         return "the policy of the last release that was published, as the site gives it"
     try:
@@ -255,8 +255,8 @@ def _quote(lines: list[str]) -> Iterator[str]:
 
 
 def keep(tree: Tree, folder: Path) -> tuple[Tree, int]:
-    """A private copy of a bundle, every byte of it read once: its owner may change it meanwhile, and what is judged, hashed and
-    shown must be the same. Of files too large to show, whose number is returned, only the hash is kept."""
+    """Return a private copy of a bundle, every byte of it read once: its owner may change it meanwhile, and what is judged,
+    hashed and shown must be the same. Of files too large to show, whose number is returned, only the hash is kept."""
     if tree.faults:
         raise Fault(tree.faults[0])
     if sum(tree.sizes.values()) > 64 * MOST_BUNDLE:

@@ -34,7 +34,8 @@ from release_pipeline.verifier.trees import open_tree
 
 
 def make_statement(bundle: Bundle, signer: Signer, *, verdict: str = "", why: str) -> dict[str, str]:
-    """The statement to be signed, of a candidate with a `verdict` of VOTES; `WrongUsage` where it would count nowhere."""
+    """Return the statement to sign, of a candidate with a `verdict` of VOTES; raises `WrongUsage` where it would count
+    nowhere."""
     verdict = verdict or DRAFTS[bundle.what][0]
     if verdict != DRAFTS[bundle.what][0] and bundle.what != "candidate":
         raise WrongUsage(f"a {bundle.what} is not {'returned' if verdict == 'return' else 'rejected'}: do not sign it")
@@ -46,12 +47,12 @@ def make_statement(bundle: Bundle, signer: Signer, *, verdict: str = "", why: st
 
 
 def make_remarks(bundle: Bundle, signer: Signer, remarks: Remarks) -> dict[str, str]:
-    """The statement of the remarks in a bundle, to be signed with the vote, or alone."""
+    """Return the statement of the remarks in a bundle, to be signed with the vote, or without one."""
     return _fill_in(bundle, signer, "remarks", hash_remarks(remarks.document), "")
 
 
 def _fill_in(bundle: Bundle, signer: Signer, kind: str, digest: str, why: str) -> dict[str, str]:
-    """The seven fields of a statement, by somebody who may make it."""
+    """Return the seven fields of a statement, by somebody who may make it."""
     me = next((key for key in bundle.keys.values() if key.public == signer.public), None)
     if me is None or me.role not in MAY_SIGN[kind]:
         role = "in no list of this site" if me is None else f"that of a {me.role}"
@@ -80,17 +81,17 @@ def _write_new(file: Path, content: bytes) -> None:
 
 
 def signature_file(statement: Path) -> Path:
-    """The file of a statement's signature."""
+    """Return the file of a statement's signature."""
     return statement.with_name(f"{statement.name}.sig")
 
 
 def remarks_file(statement: Path) -> Path:
-    """The file of the remarks that were signed with another statement."""
+    """Return the file of the remarks that were signed with another statement."""
     return statement.with_name(f"{statement.stem}.remarks.json")
 
 
 def document_file(statement: Path) -> Path:
-    """The file of the document that a statement of remarks is of."""
+    """Return the file of the document that a statement of remarks is of."""
     return statement.with_name(f"{statement.stem}.document.json")
 
 
@@ -113,7 +114,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def sign_bundle(options: argparse.Namespace) -> None:
-    """Show a bundle, ask, and write what was signed; `WrongUsage` or `Fault` when nothing was signed."""
+    """Show a bundle, ask, and write what was signed; raises `WrongUsage` or `Fault` when nothing was signed."""
     signer = read_signer(options.key)
     folder = Path(tempfile.mkdtemp(prefix="review-"))
     try:
@@ -154,7 +155,7 @@ def sign_bundle(options: argparse.Namespace) -> None:
 
 
 def _list_deeds(options: argparse.Namespace, bundle: Bundle, signer: Signer) -> list[tuple[Path, dict[str, str]]]:
-    """The statements that are to be signed, and where each is written: the vote or approval, and remarks, if there are any."""
+    """Return the statements to sign, and where each is written: the vote or approval, and remarks, if there are any."""
     if options.remarks_only and (bundle.remarks is None or options.why):
         raise WrongUsage("--remarks-only: there are no remarks in the bundle" if not options.why else "--why is of a vote")
     deeds: list[tuple[Path, dict[str, str]]] = []
@@ -171,7 +172,7 @@ def _list_deeds(options: argparse.Namespace, bundle: Bundle, signer: Signer) -> 
 
 
 def _list_outputs(output: Path, statement: dict[str, str]) -> list[Path]:
-    """The files of one signed statement."""
+    """Return the files of one signed statement."""
     return [output, signature_file(output), *([document_file(output)] if statement["kind"] == "remarks" else [])]
 
 
@@ -188,7 +189,7 @@ def _ask(digest: str) -> None:
 
 
 def make_plain(line: str) -> str:
-    """The whole line, made harmless for a terminal; `printable` would cut it."""
+    """Return the whole line, made harmless for a terminal; `printable` would cut it."""
     return "".join(printable(line[start : start + 1000]) for start in range(0, len(line), 1000))
 
 
@@ -206,7 +207,7 @@ def _show(line: str) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Sign one bundle; give the exit code."""
+    """Sign one bundle; returns the exit code."""
     parser = argparse.ArgumentParser(prog="sign.py", description="Look at what you are asked to sign, offline, and sign it.")
     _add_arguments(parser)
     try:

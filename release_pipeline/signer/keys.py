@@ -29,11 +29,11 @@ class Signer:
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint, as statements name it."""
+        """Return the fingerprint, as statements name it."""
         return hash_ssh_key(self.public)
 
     def sign(self, message: bytes, namespace: str = SSH_NAMESPACE) -> str:
-        """The SSH signature of a message; `WrongUsage` where ssh-keygen makes none that holds."""
+        """Return the SSH signature of a message; raises `WrongUsage` where ssh-keygen makes no valid one."""
         text = self._ask_ssh_keygen(message, namespace)
         try:
             made = read_ssh_signature(text, namespace)
@@ -45,7 +45,7 @@ class Signer:
 
     def _ask_ssh_keygen(self, message: bytes, namespace: str) -> str:
         command = [find_ssh_keygen(), "-q", "-Y", "sign", "-f", str(self.file), "-n", namespace]
-        # It asks at the terminal, also where a desktop runs; without a session it has no terminal and asks nobody.
+        # ssh-keygen asks at the terminal, also where a desktop runs; without a session it has no terminal and cannot ask.
         settings = {"SSH_ASKPASS_REQUIRE": "never", **os.environ} if sys.stdin and sys.stdin.isatty() else None
         with subprocess.Popen(  # noqa: S603  a program of the system, and no shell
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=settings, start_new_session=not self.attended
@@ -61,7 +61,7 @@ class Signer:
 
 
 def find_ssh_keygen() -> str:
-    """The path of ssh-keygen; `WrongUsage` where it is not installed."""
+    """Return the path of ssh-keygen; raises `WrongUsage` where it is not installed."""
     program = shutil.which("ssh-keygen")
     if program is None:
         raise WrongUsage("ssh-keygen is not installed here: install the client of OpenSSH")
@@ -69,7 +69,7 @@ def find_ssh_keygen() -> str:
 
 
 def read_signer(file: Path, *, attended: bool = True) -> Signer:
-    """The signer with the key in a file of OpenSSH, private or .pub."""
+    """Return the signer with the key in a file of OpenSSH, private or .pub."""
     try:
         public = read_ssh_key(_find_ssh_public(file.read_text(encoding="ascii")))
     except (OSError, UnicodeDecodeError):
@@ -80,12 +80,12 @@ def read_signer(file: Path, *, attended: bool = True) -> Signer:
 
 
 def _find_ssh_public(text: str) -> bytes:
-    """The public half in a file of OpenSSH, private (before what is encrypted) or .pub."""
+    """Return the public half in a file of OpenSSH, private (before the encrypted part) or .pub."""
     if not text.startswith("-----BEGIN OPENSSH PRIVATE KEY-----"):
         return base64.b64decode(text.split()[1], validate=True)
     content, parts = base64.b64decode("".join(text.split("-----")[2].split())), list[bytes]()
     content = content.partition(b"openssh-key-v1\0")[2]
-    for place in range(5):  # cipher, derivation, its options, how many keys there are, the public one
+    for place in range(5):  # cipher, derivation, its options, the number of keys, the public one
         size = 0 if place == 3 else int.from_bytes(content[:4], "big")
         parts.append(content[4 : 4 + size])
         content = content[4 + size :]

@@ -1,4 +1,4 @@
-"""Looks whether a page has anything that runs or fetches, before a browser opens it."""
+"""Checks a page for anything that runs or fetches, before a browser opens it."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _STYLE = re.compile(r"<style[^>]*>([^<]*)(</style)?", re.IGNORECASE)
 
 
 def find_active(page: bytes) -> str:
-    """The first thing in a page that no reviewers' page of ours has, since it could run, load or
-    lead elsewhere, and so show different things to different people; empty without any. Every `<`
-    must begin a known tag, wherever it is, so that every parser of HTML sees the same tags."""
+    """Return the first thing in a page that no reviewers' page of ours has, since it could run, load or lead elsewhere, and so
+    show different things to different people; empty without any. Every `<` must begin a known tag, wherever it is, so that every
+    parser of HTML sees the same tags."""
     try:
         text = page.decode("utf-8")
     except UnicodeDecodeError:

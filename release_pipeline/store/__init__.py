@@ -1,1 +1,1 @@
-"""What lies on the disk of a site: files, databases, sources, and the registry of events."""
+"""The disk of a site: files, databases, sources, and the registry of events."""

@@ -37,19 +37,19 @@ _PLACEHOLDER = re.compile(r"\{\{([a-z_]+)\}\}")
 
 
 class Qualified(str):
-    """A name with its schema: parts between dots are quoted one by one."""
+    """A name with its schema: each part between dots is quoted separately."""
 
     __slots__ = ()
 
 
 class Subquery(str):
-    """A query that a policy has: it stands as it is, in brackets, in the place of a table."""
+    """A query from a policy, used in brackets in place of a table."""
 
     __slots__ = ()
 
 
 class Part(str):
-    """A part of a statement that is made of names, numbers and parameters alone: it stands as it is."""
+    """A part of a statement that is made only from names, numbers and parameters: it is inserted unchanged."""
 
     __slots__ = ()
 
@@ -62,11 +62,12 @@ class Applied:
     to: str | Applied
 
 
-Identifier: TypeAlias = str | Applied | int  # a whole number stands as it is
+Identifier: TypeAlias = str | Applied | int  # a whole number is inserted unchanged
 
 
 def statement(name: str, **identifiers: Identifier | Sequence[Identifier]) -> str:
-    """The statement in sql/`name`.sql with its {{placeholders}} replaced by quoted identifiers; all of them, and no other.
+    """Return the statement in sql/`name`.sql with its {{placeholders}} replaced by quoted identifiers; all of them, and no
+    other.
 
     A sequence of names becomes a list with commas; an applied macro has its column in brackets.
     """
@@ -78,7 +79,7 @@ def statement(name: str, **identifiers: Identifier | Sequence[Identifier]) -> st
 
 
 def quote_identifier(name: str) -> str:
-    """`name` as an identifier of DuckDB or Postgres, whatever characters it has."""
+    """Return `name` as an identifier of DuckDB or Postgres; it may have any characters."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -88,7 +89,7 @@ def _quote(names: Identifier | Sequence[Identifier]) -> str:
     if isinstance(names, Applied):
         return f"{quote_identifier(names.macro)}({_quote(names.to)})"
     if isinstance(names, Subquery):
-        return f"(\n{names}\n) AS delivered"  # lines of their own: it may end in a comment
+        return f"(\n{names}\n) AS delivered"  # on separate lines: it may end in a comment
     if isinstance(names, Qualified):
         return ".".join(quote_identifier(part) for part in names.split("."))
     return quote_identifier(names) if isinstance(names, str) else ", ".join(_quote(name) for name in names)
@@ -101,21 +102,18 @@ def _load(name: str) -> str:
 
 @lru_cache
 def _folder() -> Path:
-    """sql/ inside the installed package, or at the top of the checkout for an editable install."""
+    """Return sql/ inside the installed package, or at the top of the checkout for an editable install."""
     package = Path(__file__).resolve().parent.parent
     inside = package / "sql"
     return inside if inside.is_dir() else package.parent / "sql"
 
 
-# The one door to DuckDB: short connections, private files, waiting for a lock, and errors without
-# cells.
-#
-# One process writes a DuckDB file at a time and a second cannot even read it meanwhile, so whoever
-# finds it locked waits a while. But DuckDB reads the headers, which say where everything is, before
-# it locks the file: whoever got the lock then would go on from that older state, and what another
-# process wrote and closed in between would be lost. So opening, closing and replacing are one at a
-# time within a folder. DuckDB's exceptions quote lines and cells, so none of them leaves this
-# folder: they become errors of our own words.
+# The only access to DuckDB: short connections, private files, waiting for a lock, and errors without cells. One process writes a
+# DuckDB file at a time and a second cannot even read it meanwhile, so a process that finds it locked waits a while. But DuckDB
+# reads the headers, which say where everything is, before it locks the file: a process that got the lock then would go on from
+# that older state, and what another process wrote and closed in between would be lost. So opening, closing and replacing are one
+# at a time within a folder. DuckDB's exceptions quote lines and cells, so none of them leaves this folder: they become our own
+# errors.
 
 
 WAIT_SECONDS = 30.0
@@ -137,7 +135,7 @@ _CONFIG: Config = {
 
 @contextmanager
 def open_memory() -> Generator[duckdb.DuckDBPyConnection]:
-    """A database in memory that never spills to disk."""
+    """Yield a database in memory that never spills to disk."""
     connection = duckdb.connect(":memory:", config={**_CONFIG, "temp_directory": ""})
     try:
         yield connection
@@ -147,13 +145,13 @@ def open_memory() -> Generator[duckdb.DuckDBPyConnection]:
 
 @contextmanager
 def open_delivered(path: Path, table: str, *, memory: int | None = None) -> Generator[duckdb.DuckDBPyConnection]:
-    """A DuckDB file that people deliver, for reading `table`; it can reach no other file. Raises `SourceError` for a view.
-    `memory`: the bytes that DuckDB may take; it never goes on on disk."""
+    """Yield a DuckDB file that people deliver, for reading `table`; it can reach no other file. Raises `SourceError` for a view.
+    `memory`: the bytes that DuckDB may take; it never spills to disk."""
     with source_errors(path):
         connection = duckdb.connect(str(path), read_only=True, config={**_CONFIG, "temp_directory": ""})
     try:
         with source_errors(path):
-            if memory is not None:  # no part of how it is opened: that has to be alike as long as it is open elsewhere, too
+            if memory is not None:  # set later, since all connections to one file must be opened with the same configuration
                 connection.execute(statement("in_place/use_memory", bytes=memory))
             connection.execute(statement("stages/drop_external_access"))
             *schema, name = table.split(".")
@@ -178,7 +176,7 @@ def open_database(
     """The database at `path`; waits up to `wait` seconds while another process has it. With `memory` it takes at most so many
     bytes, as far as DuckDB counts them, and goes on on disk, next to the file. `blocks`: their bytes, where the file is new.
 
-    It, its log and what it spills are for the owner alone (0600, in a folder of 0700), whatever the umask says.
+    The file, its log and its spilled pages are only for the owner (0600, in a folder of 0700), whatever the umask.
     """
     with _private_umask():
         config = {**_CONFIG, "default_block_size": str(blocks)}
@@ -194,12 +192,12 @@ def open_database(
 
 
 def remove_spilled(file: Path) -> None:
-    """Remove what DuckDB spilled next to a database and a killed process left; whoever calls has the file's lock."""
+    """Remove what DuckDB spilled next to a database and a killed process left; the caller has the file's lock."""
     shutil.rmtree(file.with_name(f"{file.name}.tmp"), ignore_errors=True)
 
 
 def replace_database(path: Path, by: Path) -> None:
-    """Put another file in the place of a database that the caller has open."""
+    """Put another file in place of a database that the caller has open."""
     with locked(path.parent):
         by.replace(path)
 
@@ -210,7 +208,8 @@ _umasked: list[int] = []  # the umask before, once for each open database of any
 
 @contextmanager
 def _private_umask() -> Generator[None]:
-    """What DuckDB writes meanwhile is for the owner alone. The umask is the process's: the last to leave restores it."""
+    """Make the files that DuckDB writes during the block private to the owner. The umask is the process's: the last to leave
+    restores it."""
     with _UMASK:
         _umasked.append(os.umask(0o077))
     try:
@@ -225,12 +224,12 @@ def _private_umask() -> Generator[None]:
 
 @contextmanager
 def transaction(connection: duckdb.DuckDBPyConnection) -> Generator[None]:
-    """All or nothing: rolled back when the block raises."""
+    """Run the block in a transaction, all or nothing: it is rolled back when the block raises."""
     connection.begin()
     try:
         yield
     except BaseException:
-        with suppress(duckdb.Error):  # DuckDB itself may have given it up: what it could not do is told, not this
+        with suppress(duckdb.Error):  # DuckDB itself may have given it up: the first error is reported, not this one
             connection.rollback()
         raise
     connection.commit()
@@ -238,12 +237,12 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Generator[None]:
 
 @contextmanager
 def private_errors(path: Path | str, *, error: type[ReleasePipelineError] = StoreError, remedy: str = "") -> Generator[None]:
-    """Turn exceptions of DuckDB and Arrow, which quote the data, into words of our own with at most a line number."""
+    """Turn exceptions of DuckDB and Arrow, which quote the data, into our own errors with at most a line number."""
     try:
         yield
     except (*_theirs(), RuntimeError, MemoryError, UnicodeDecodeError) as caught:
         if not isinstance(caught, (*_theirs(), *_OWN)) and not _is_of_a_store(caught):
-            raise  # of what is computed while a database is open: it is no fault of the database
+            raise  # an error of a computation while a database is open is no fault of the database
         if isinstance(caught, duckdb.InterruptException) or (type(caught) is RuntimeError and str(caught) == "Query interrupted"):
             raise KeyboardInterrupt from None
         full = _read_out_of_space(caught, str(path))
@@ -253,8 +252,8 @@ def private_errors(path: Path | str, *, error: type[ReleasePipelineError] = Stor
 
 
 def read_batches(reader: Iterable[Any]) -> Iterator[Any]:
-    """What DuckDB hands over as Arrow's batches. What it cannot do on the way Arrow tells as a fault of the system, with cells in
-    it: it is DuckDB's again."""
+    """Yield the batches that DuckDB hands over as Arrow's. Arrow reports DuckDB's failures in between as errors of the system,
+    with cells in them: they become DuckDB's again."""
     try:
         yield from reader
     except OSError as caught:
@@ -268,7 +267,7 @@ def read_batches(reader: Iterable[Any]) -> Iterator[Any]:
 
 @contextmanager
 def source_errors(path: Path | str) -> Generator[None]:
-    """The same for a source that people deliver."""
+    """Turn exceptions about a source that people deliver into our own errors, without the data that they quote."""
     with private_errors(path, error=SourceError, remedy="Deliver it again, or repair it."):
         yield
 
@@ -278,7 +277,7 @@ def _connect(path: Path, *, read_only: bool, wait: float, config: Config) -> duc
     while True:
         try:
             with locked(path.parent):
-                if is_unfinished(path) and not read_only:  # whoever began it died: who makes one has this lock
+                if is_unfinished(path) and not read_only:  # the process that began it died: a live one would have this lock
                     path.unlink()
                 return duckdb.connect(str(path), read_only=read_only, config=config)
         except duckdb.IOException as caught:
@@ -297,19 +296,20 @@ def _connect(path: Path, *, read_only: bool, wait: float, config: Config) -> duc
 
 
 def is_unfinished(path: Path) -> bool:
-    """Whether a database file has less than the headers that DuckDB begins one with: nothing can have been stored in it."""
+    """Return whether a database file has less than the headers that DuckDB begins one with: nothing can have been stored in
+    it."""
     return path.is_file() and path.stat().st_size < _HEADERS
 
 
 def _blank(caught: BaseException) -> None:
-    """Take the quoted cells out of an exception that stays reachable as the context of the one that replaces it."""
+    """Remove the quoted cells from an exception that stays reachable as the context of the one that replaces it."""
     caught.args = ()
     if isinstance(caught, UnicodeDecodeError):
         caught.object = b""
 
 
 def _read_out_of_space(caught: Exception, where: str) -> OutOfSpace | None:
-    """That disk or memory did not suffice, if that is what it says."""
+    """Return the error of a full disk or memory, if the exception is about that; else None."""
     if _NO_SPILL.search(str(caught)):
         return spill_full()
     if _NO_SPACE.search(str(caught)):
@@ -318,20 +318,22 @@ def _read_out_of_space(caught: Exception, where: str) -> OutOfSpace | None:
 
 
 def _theirs() -> tuple[type[Exception], ...]:
-    """What DuckDB raises, and Arrow if it was imported: a registry does without, and then nothing of it can be raised."""
+    """Return the exceptions of DuckDB, and of Arrow if it was imported: a registry does without, and then Arrow can raise
+    none."""
     arrow = sys.modules.get("pyarrow")
     return (duckdb.Error,) if arrow is None else (duckdb.Error, arrow.ArrowException)
 
 
 def _is_of_a_store(caught: BaseException) -> bool:
-    """Whether an exception was raised by what this folder has called, or by this folder, and not by what the caller computes."""
+    """Return whether an exception was raised by a library called from this folder, or by this folder, and not by the caller's
+    computation."""
     *_, (frame, _) = walk_tb(caught.__traceback__)
     return Path(frame.f_code.co_filename).parent == Path(__file__).parent
 
 
 def _describe(caught: Exception) -> str:
     text = str(caught)
-    text, _, quoted = text.partition("Original Line:")  # what is quoted may say anything
+    text, _, quoted = text.partition("Original Line:")  # the quoted part may have any text
     text += quoted.partition("\n")[2]
     line = re.search(r"CSV Error on Line: (\d+)", text)
     if line is None:

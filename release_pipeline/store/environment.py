@@ -1,6 +1,6 @@
-"""What the machine and the environment give: memory, values of variables, addresses.
+"""The resources of the machine and the environment: memory, values of variables, addresses.
 
-How much memory a process of this software may take: what its site says, or what the machine, or its container, has.
+The memory that a process of this software may take: the setting of its site, or what the machine, or its container, has.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any
 from release_pipeline.errors import SourceError
 
 LEAST = 200 << 20  # bytes: below this nothing runs
-DATABASE = Fraction(1, 4)  # of it, for DuckDB, which then goes on on disk; the rest is for arrays
-PIECE = 256 << 10  # bytes: memory asked for in so large pieces is had from the system, and given back to it
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # as mallopt calls them
+DATABASE = Fraction(1, 4)  # of it, for DuckDB, which then spills to disk; the rest is for arrays
+PIECE = 256 << 10  # bytes: memory in pieces this large is allocated from the system, and given back to it
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # their numbers in mallopt
 _UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([MGT]i?B)")
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 def read_size(text: str) -> int | None:
-    """Bytes of a size such as 8 GiB or 400 MB; None where it is none.
+    """Return the bytes of a size such as 8 GiB or 400 MB; None where it is none.
 
     >>> read_size("8 GiB"), read_size("400MB"), read_size("8")
     (8589934592, 400000000, None)
@@ -34,7 +34,7 @@ def read_size(text: str) -> int | None:
 
 
 def format_size(size: int) -> str:
-    """Bytes for a person.
+    """Return bytes as a text for a person.
 
     >>> format_size(8 << 30), format_size(3 * (1 << 29)), format_size(400 << 20)
     ('8 GiB', '1.5 GiB', '400 MiB')
@@ -45,7 +45,7 @@ def format_size(size: int) -> str:
 
 
 def machine_memory() -> int:
-    """What this machine has, or less where a container limits it."""
+    """Return the bytes of memory that this machine has, or fewer where a container limits it."""
     size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for file in map(Path, _LIMITS):
         try:
@@ -57,12 +57,11 @@ def machine_memory() -> int:
     return size
 
 
-# Texts that people write, with what the environment has in the place of ${NAME}: so that no
-# password stands in a file.
+# Texts that people write, with values from the environment in place of ${NAME}, so that no file has a password.
 
 
 def expand(text: str, values: Mapping[str, str]) -> str:
-    """`text` with every ${NAME} replaced; a name without a value means that the source is missing."""
+    """Return `text` with every ${NAME} replaced; a name without a value means that the source is missing."""
 
     def look_up(match: re.Match[str]) -> str:
         if match[1] not in values:
@@ -74,21 +73,21 @@ def expand(text: str, values: Mapping[str, str]) -> str:
     return re.sub(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", look_up, text)
 
 
-# Addresses of this machine, and of people; judged without loading what speaks to them.
+# Addresses of this machine, and of people; judged without loading a network library.
 
 
-LOCAL = ("localhost", "127.0.0.1", "::1")  # to this machine alone one may speak without TLS
+LOCAL = ("localhost", "127.0.0.1", "::1")  # only connections to this machine may be without TLS
 
 
 _MAIL = re.compile(r"[^\s@<>]+@[^\s@<>]+")
 
 
 def is_mail(said: Any) -> bool:
-    """Whether something can be a mail address. One that everybody is to read is judged more strictly (`policy.file.about`)."""
+    """Return whether something can be a mail address. A public one is judged more strictly (`policy.file.about`)."""
     return isinstance(said, str) and _MAIL.fullmatch(said) is not None
 
 
-# Which library reads and writes what kind of object store; known without loading any.
+# The library for each kind of object store; known without loading any.
 
 
 STORES = {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs", "abfs": "adlfs"}  # by the beginning of an address

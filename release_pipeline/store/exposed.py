@@ -1,4 +1,4 @@
-"""Who was in which charged release of a population, or of all: what the vault keeps of people next to the releases' schemas."""
+"""The people in each charged release of a population, or of all: the vault's records of people next to the releases' schemas."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from release_pipeline.store.files import locked
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Sums of keyed hashes over the rows that are kept of people outside the releases' schemas, table by table. Nobody without
-    the key can change, add or remove a row and keep its sum; the sum after a release follows from that before it."""
+    """Sums of keyed hashes over the rows on people outside the releases' schemas, table by table. Only with the key can anyone
+    change, add or remove a row and keep its sum; the sum after a release follows from that before it."""
 
     exposed: int
     identities: int
@@ -26,7 +26,7 @@ class Sums:
 
     @classmethod
     def of(cls, connection: duckdb.DuckDBPyConnection, key: bytes) -> Sums:
-        """The sums of everything that is there."""
+        """Return the sums of everything that is there."""
         return cls(
             exposed=_sum_rows(connection, statement("stages/read_exposed"), key),
             identities=_sum_identities(connection, "main.identities", key),
@@ -35,18 +35,18 @@ class Sums:
 
 
 def sum_charged(connection: duckdb.DuckDBPyConnection, key: bytes) -> int:
-    """The sum over the releases that are kept as charged."""
+    """Return the sum over the releases that are recorded as charged."""
     return _sum_rows(connection, statement("stages/read_charged"), key)
 
 
 def sum_exposed_in(connection: duckdb.DuckDBPyConnection, release: str, key: bytes) -> int:
-    """The part of the sum over who is in which release that one of them has."""
+    """Return the part of the sum over who is in which release that belongs to one release."""
     return _sum_rows(connection, statement("stages/read_exposed_in"), key + release.encode(), {"release": release})
 
 
 def add_identities(connection: duckdb.DuckDBPyConnection, key: bytes) -> int:
-    """Keep by which hashes the people of this release (its table `people`) are found in other populations too, each once; gives
-    what their sum has more then. Of a population's first release they are all new: no copy of them is made."""
+    """Record the hashes by which the people of this release (its table `people`) are found in other populations too, each once;
+    returns the addition to their sum. In a population's first release they are all new: no copy of them is made."""
     if not connection.table("main.identities").shape[0]:
         connection.execute(statement("stages/insert_identities", table="people"))
         return _sum_identities(connection, "people", key)
@@ -62,13 +62,15 @@ def _sum_identities(connection: duckdb.DuckDBPyConnection, table: str, key: byte
 
 
 def _sum_rows(connection: duckdb.DuckDBPyConnection, rows: str, key: bytes, values: Mapping[str, str] | None = None) -> int:
-    """The sum of the keyed hashes of the rows that a query gives: nobody without the key can change a row and keep the sum."""
+    """Return the sum of the keyed hashes of the rows that a query gives: only with the key can anyone change a row and keep the
+    sum."""
     text = statement("stages/sum_hashes", rows=Subquery(rows.rstrip().removesuffix(";")))
     return connection.execute(text, {"key": key, **(values or {})}).fetchall()[0][0]
 
 
 def count_people(vault: Path, population: str) -> list[tuple[list[str], int]]:
-    """Lists of charged releases of a population, and how many people were in exactly those; none where it has no vault yet."""
+    """Return lists of charged releases of a population, and how many people were in exactly those; none where it has no vault
+    yet."""
     file = vault / f"{population}.duckdb"
     if not file.exists():
         return []
@@ -77,8 +79,8 @@ def count_people(vault: Path, population: str) -> list[tuple[list[str], int]]:
 
 
 def count_in_both(one: Path, other: Path, *, wait: float) -> int:
-    """How many people are in both of two populations, by the files of their vaults; of those that one column's name tells
-    apart."""
+    """Return how many people are in both of two populations, by the files of their vaults, among those identified by a column of
+    the same name."""
     with open_database(one, read_only=True, wait=wait) as connection:
         with locked(other.parent):
             connection.execute(statement("schema/attach_other"), {"file": str(other)})
@@ -86,22 +88,22 @@ def count_in_both(one: Path, other: Path, *, wait: float) -> int:
 
 
 class Everybody:
-    """Who was in which charged release of several populations, in memory: nothing of it is stored, nothing comes as a list."""
+    """The people in each charged release of several populations, in memory: nothing of it is stored or returned as a list."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, releases: Mapping[str, Mapping[str, bool]]) -> None:
         self._connection = connection
-        self.releases = releases  # of each population, and whether it is kept who is in them
+        self.releases = releases  # by population, with whether the people in each release are recorded
 
     def count_in_policies(self) -> list[tuple[str, str, str, str, int]]:
-        """Population and policy, another population and policy, and how many people are in both."""
+        """Return population and policy, another population and policy, and how many people are in both."""
         return self._connection.execute(statement("facts/count_in_policies")).fetchall()
 
     def count_in_populations(self) -> list[tuple[str, str, int]]:
-        """Two populations, and how many people are in both."""
+        """Return two populations, and how many people are in both."""
         return self._connection.execute(statement("facts/count_in_populations")).fetchall()
 
     def sum_worst(self, losses: Mapping[tuple[str, str], Mapping[str, int | None]]) -> dict[str, int | None]:
-        """The most of one person for each kind of loss, when these are the losses of (population, release)."""
+        """Return the largest sum of one person for each kind of loss, when these are the losses of (population, release)."""
         self._connection.execute(statement("facts/create_losses"))
         for (population, release), parts in losses.items():
             for what, loss in parts.items():
@@ -113,7 +115,7 @@ class Everybody:
 
 @contextmanager
 def open_everybody(vault: Path, populations: Iterable[str]) -> Generator[Everybody]:
-    """The people of these populations."""
+    """Yield the people of these populations."""
     releases: dict[str, dict[str, bool]] = {}
     with open_memory() as memory:
         memory.execute(statement("facts/create_everybody"))
@@ -126,7 +128,7 @@ def open_everybody(vault: Path, populations: Iterable[str]) -> Generator[Everybo
 
 
 def _copy_people(source: duckdb.DuckDBPyConnection, memory: duckdb.DuckDBPyConnection, population: str) -> dict[str, bool]:
-    """Copy the people of one population, batch by batch; gives its releases, and whether it is kept who is in them."""
+    """Copy the people of one population, batch by batch; returns its releases, and whether the people in each are recorded."""
     tables = {name for workspace, name in source.execute(statement("schema/list_tables")).fetchall() if workspace == "main"}
     if "exposed" not in tables:
         return {}
@@ -137,38 +139,38 @@ def _copy_people(source: duckdb.DuckDBPyConnection, memory: duckdb.DuckDBPyConne
     return dict(source.execute(statement("stages/list_charged")).fetchall())
 
 
-# What a vault keeps of the people, and how notes are written there.
+# A vault's records of people, and the form of its notes.
 
 
 class PeopleTables:
-    """What a vault keeps of the people outside the schemas of its releases, so that it outlives them."""
+    """A vault's tables of people outside the schemas of its releases, which they outlive."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
 
     def has(self, table: str) -> bool:
-        """Whether the vault has this table outside the schemas; one that is read only, and just made, may not."""
+        """Return whether the vault has this table outside the schemas; one that is read only, and just made, may not."""
         return True
 
     def charged(self) -> dict[str, bool]:
-        """Every release of the population that got as far as clusters, and whether it is kept who is in it."""
+        """Return every release of the population that got as far as clusters, and whether the people in it are recorded."""
         return dict(self._connection.execute(statement("stages/list_charged")).fetchall()) if self.has("charged") else {}
 
     def people_note(self) -> dict[str, Any] | None:
-        """What was written of the people, if it was."""
+        """Return the note on the people, or None if none was written."""
         if not self.has("people_notes"):
             return None
         return read_note(self._connection.execute(statement("stages/select_people_note")))
 
     def sum_charged(self, key: bytes) -> int:
-        """The sum over the releases that are kept as charged, as it is now."""
+        """Return the sum over the releases that are recorded as charged, as it is now."""
         if not self.has("charged"):
             return 0
         return sum_charged(self._connection, key)
 
 
 def read_note(found: duckdb.DuckDBPyConnection) -> dict[str, Any] | None:
-    rows = found.fetchall()  # a result that is not read to its end bars the connection
+    rows = found.fetchall()  # a result that is not read to its end blocks the connection
     return json.loads(rows[0][0]) if rows else None
 
 

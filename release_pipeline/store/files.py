@@ -1,6 +1,6 @@
 """Files and folders of a site: private, whole or not there, with lists of sums, and texts that people give.
 
-Folders: private ones, one process at a time in one, and what is on the disk for good.
+Folders: private ones, one process at a time in one, and writes that are on the disk for good.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from release_pipeline.plain_files import PARTIAL, replacing
 
 
 def make_private_folder(folder: Path) -> None:
-    """`folder` and whatever is missing above it, for the owner alone."""
+    """Make `folder` and its missing parents, only for the owner."""
     make_folder(folder, mode=0o700)
 
 
 def make_folder(folder: Path, *, mode: int) -> None:
-    """`folder` and whatever is missing above it, with that mode, whatever the umask says."""
+    """Make `folder` and its missing parents, with that mode, under any umask."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     for path in reversed(missing):
         path.mkdir(mode=mode, exist_ok=True)
@@ -37,7 +37,7 @@ def make_folder(folder: Path, *, mode: int) -> None:
 
 
 def make_vault(vault: Path) -> None:
-    """The folder of the confidential side: for its owner alone, and never to be committed to a repository."""
+    """Make the folder of the confidential side: only for its owner, and never to be committed to a repository."""
     vault.mkdir(mode=0o700, parents=True, exist_ok=True)
     if vault.stat().st_mode & 0o077:
         vault.chmod(0o700)
@@ -49,9 +49,10 @@ def make_vault(vault: Path) -> None:
 
 @contextmanager
 def locked(folder: Path, *, waiting: Callable[[], None] | None = None) -> Generator[None]:
-    """No other thread or process is in here with the same folder; it is made if missing. The system unlocks what died.
+    """Hold the lock of a folder, which is made if missing, so that no other thread or process has it during the block. The
+    system unlocks what died.
 
-    `waiting` is called once if somebody else is in there.
+    `waiting` is called once if another has the lock.
     """
     make_private_folder(folder)
     handle = os.open(folder, os.O_RDONLY)
@@ -69,7 +70,8 @@ def locked(folder: Path, *, waiting: Callable[[], None] | None = None) -> Genera
 
 @contextmanager
 def locked_if_free(folder: Path) -> Generator[bool]:
-    """Likewise, and nobody waits: whether the folder was free. Where it was not, somebody else is in there during the block."""
+    """Yield whether the lock of a folder was free, without waiting for it. Where it was, no other thread or process has it during
+    the block."""
     make_private_folder(folder)
     handle = os.open(folder, os.O_RDONLY)
     try:
@@ -84,7 +86,7 @@ def locked_if_free(folder: Path) -> Generator[bool]:
 
 
 def sync(path: Path) -> None:
-    """What was written to a file, or to a folder's list of files, is on the disk after this."""
+    """Write a file's content, or a folder's list of files, to the disk for good."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -120,14 +122,14 @@ def check_output(path: Path, *, endings: tuple[str, ...], overwrite: bool, hint:
 
 
 def own_folder(folder: Path) -> None:
-    """The folder is there, and nobody but its owner can change what is in it, whatever the umask was when it was made."""
+    """Make a folder in which only its owner can change anything, under any umask."""
     make_private_folder(folder)
     if folder.stat().st_mode & 0o022:
         folder.chmod(0o700)
 
 
 def is_same_file(one: Path, other: Path) -> bool:
-    """Whether both are there and the same file, whatever their names."""
+    """Return whether both exist and are the same file, under any names."""
     try:
         return one.samefile(other)
     except OSError:
@@ -135,24 +137,24 @@ def is_same_file(one: Path, other: Path) -> bool:
 
 
 def write_private_json(path: Path, content: Mapping[str, Any]) -> None:
-    """`content` as JSON for the owner alone."""
+    """Write `content` as JSON, only for the owner."""
     write_text(path, json.dumps(content, indent=2) + "\n")
 
 
 def write_text(path: Path, text: str, *, mode: int | None = PRIVATE) -> None:
-    """`text` as a file."""
+    """Write `text` as a file."""
     write_bytes(path, text.encode(), mode=mode)
 
 
 def write_bytes(path: Path, content: bytes, *, mode: int | None = PRIVATE) -> None:
-    """`content` as a file, for the owner alone unless another mode is named; None keeps that of the file that is there."""
+    """Write `content` as a file, only for the owner unless another mode is given; None keeps the mode of an existing file."""
     with appearing(path) as file:
         file.write(content)
         os.fchmod(file.fileno(), _read_mode(path) if mode is None else mode)
 
 
 def _read_mode(path: Path) -> int:
-    """The rights of the regular file at `path`, but none to run it, nor for everybody to write it."""
+    """Return the rights of the regular file at `path`, without those to run it, or for everyone to write it."""
     opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         mode = os.fstat(opened).st_mode
@@ -164,14 +166,14 @@ def _read_mode(path: Path) -> int:
 
 
 def clear_partials(folder: Path) -> None:
-    """What attempts that were killed have left of files, in a folder where nobody else writes meanwhile."""
+    """Remove the partial files of killed attempts, in a folder where no other process writes meanwhile."""
     for left in folder.glob(f"{PARTIAL}*"):
         left.unlink()
 
 
 @contextmanager
 def appearing(path: Path) -> Generator[IO[bytes]]:
-    """A private file, open for writing, that takes the place of `path` when the block ends well, and is gone when it does not."""
+    """Yield a private file, open for writing, that replaces `path` when the block ends well, and is removed when it does not."""
     try:
         with replacing(path) as file:
             yield file
@@ -188,25 +190,25 @@ SUMS = "SHA256SUMS"
 
 
 def write_sums(folder: Path) -> str:
-    """List the files of a folder with their hashes, as `sha256sum -c` reads it, and give the hash of the list."""
+    """Write the list of a folder's files with their hashes, as `sha256sum -c` reads it, and return the hash of the list."""
     text = list_sums({file.name: hash_of_file(file) for file in folder.iterdir()})
     (folder / SUMS).write_text(text, encoding="utf-8")
     return hash_of(folder)
 
 
 def list_sums(hashes: Mapping[str, str]) -> str:
-    """The list of some files' hashes, by name."""
+    """Return the list of some files' hashes, by name."""
     return "".join(f"{digest}  {name}\n" for name, digest in sorted(hashes.items()))
 
 
 def hash_of(folder: Path) -> str:
-    """The hash of a candidate or package: of its list of sums, which cover every other file."""
+    """Return the hash of a candidate or package: of its list of sums, which cover every other file."""
     return hash_of_file(folder / SUMS)
 
 
 def is_whole(folder: Path, digest: str | None, *, besides: Collection[str] = (), without: Collection[str] = ()) -> bool:
-    """Whether the folder has that hash, and exactly the files of its list, each with its hash; `besides` some that are not in
-    it, and `without` some that are."""
+    """Return whether the folder has that hash, and exactly the files of its list, each with its hash; `besides`: further files
+    that are not in it, `without`: listed files that are missing."""
     listed = {name: known for name, known in read_sums(folder, digest).items() if name not in without}
     if not listed:
         return False
@@ -216,7 +218,7 @@ def is_whole(folder: Path, digest: str | None, *, besides: Collection[str] = (),
 
 
 def read_sums(folder: Path, digest: str | None) -> dict[str, str]:
-    """The hashes by name that the folder's list has; none when it is not the list of that hash."""
+    """Return the hashes by name in the folder's list; none when it is not the list of that hash."""
     try:
         content = (folder / SUMS).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -228,18 +230,17 @@ def read_sums(folder: Path, digest: str | None) -> dict[str, str]:
 
 
 def hash_of_file(file: Path) -> str:
-    """SHA-256 of a file, in hex."""
+    """Return the SHA-256 of a file, in hex."""
     with file.open("rb") as content:
         return hash_of_content(content)
 
 
 def hash_of_content(content: IO[bytes]) -> str:
-    """SHA-256 of an open file from where it stands, in hex; it stays open."""
+    """Return the SHA-256 of an open file from its current position, in hex; it stays open."""
     return hashlib.file_digest(content, "sha256").hexdigest()  # pyright: ignore[reportArgumentType]  it is read and no more
 
 
-# How secrets lie on the disk: files of their owner alone, whole or not there. And what a test may
-# put in the place of the system.
+# Secrets on the disk: only for their owner, whole or not there. Also the parts of the system that a test may replace.
 
 
 def _nothing(_: str) -> None: ...
@@ -251,7 +252,7 @@ def _draw_secret() -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What a test may put in the place of the system's own: `reached` is called at every boundary that a release reaches, and
+    """Replacements of the system's own functions by a test: `reached` is called at every boundary that a release reaches, and
     `new_secret` gives a new secret. Neither the command line nor Dagster nor a policy can set them."""
 
     reached: Callable[[str], None] = _nothing
@@ -262,12 +263,12 @@ PLAIN = Probe()
 
 
 def list_partials(file: Path) -> list[Path]:
-    """What broken attempts to write a file left."""
+    """Return the files that broken attempts to write a file left."""
     return [path for path in file.parent.iterdir() if path.name.startswith(f".{file.name}.")]
 
 
 def keep_secret(file: Path, secret: bytes, probe: Probe) -> None:
-    """A new secret on the disk before anybody uses it, in the place of whatever lies there."""
+    """Write a new secret to the disk before it is used, in place of any file there."""
     for left in list_partials(file):
         left.unlink(missing_ok=True)
     partial = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
@@ -284,7 +285,7 @@ def keep_secret(file: Path, secret: bytes, probe: Probe) -> None:
 
 
 def read_secret(file: Path) -> bytes:
-    """The secret, or nothing where there is no file."""
+    """Return the secret, or nothing where there is no file."""
     try:
         return file.read_bytes()
     except FileNotFoundError:
@@ -292,7 +293,7 @@ def read_secret(file: Path) -> bytes:
 
 
 def remove_secret(file: Path) -> None:
-    """The secret is gone after this, and so is what a broken attempt left of it."""
+    """Remove the secret, and the remains of broken attempts to write it."""
     if file.parent.is_dir():
         for left in (file, *list_partials(file)):
             left.unlink(missing_ok=True)
@@ -300,16 +301,17 @@ def remove_secret(file: Path) -> None:
 
 
 def check_value(secret: bytes, *, what: str) -> str:
-    """What the registry notes of a secret: it tells another one from it, and nothing of it. `what` it is the secret of."""
+    """Return the registry's check value of a secret: it distinguishes the secret from others, and reveals nothing of it. `what`:
+    the subject of the secret."""
     return hashlib.sha256(f"release-pipeline: check value of {what}\n".encode() + secret).hexdigest()
 
 
 def is_secret(secret: bytes, noted: str, *, what: str) -> bool:
-    """Whether this is the secret whose check value was noted."""
+    """Return whether this is the secret whose check value was recorded."""
     return len(secret) == SECRET_BYTES and hmac.compare_digest(check_value(secret, what=what), noted)
 
 
-# Texts that people give, before they are signed or noted.
+# Texts that people give, before they are signed or recorded.
 
 
 LONGEST = 500
@@ -317,7 +319,7 @@ LONGEST_NAME = 64
 
 
 def check_line(text: str, *, where: str = "--why", longest: int = LONGEST) -> str:
-    """The text without spaces around it, if it is one line that can be printed."""
+    """Return the text without spaces around it, if it is one line that can be printed."""
     if len(text) > longest or not (text or " ").isprintable():
         raise WrongUsage(
             f"a reason is one line of at most {longest} characters.", where=where, remedy="It stays in the registry."
@@ -326,7 +328,7 @@ def check_line(text: str, *, where: str = "--why", longest: int = LONGEST) -> st
 
 
 def check_name(by: str, *, remedy: str) -> str:
-    """The name of a person without spaces around it, if it is one short line that can be printed."""
+    """Return the name of a person without spaces around it, if it is one short line that can be printed."""
     if not (name := by.strip()) or len(name) > LONGEST_NAME or not name.isprintable():
         raise WrongUsage(f"a name is one line of 1 to {LONGEST_NAME} characters.", where="--by", remedy=remedy)
     return name

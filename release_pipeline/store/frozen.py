@@ -12,20 +12,20 @@ def _refuse(self: object, *_: Any, **__: Any) -> NoReturn:
 
 
 class FrozenDict(dict[str, Any]):
-    """A dict that nobody changes."""
+    """A dict that refuses every change."""
 
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
 
 
 class FrozenList(list[Any]):
-    """A list that nobody changes."""
+    """A list that refuses every change."""
 
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
     append = clear = extend = insert = pop = remove = reverse = sort = _refuse
 
 
 def freeze(value: Any) -> Any:
-    """A copy of a JSON value in which every object and array refuses changes."""
+    """Return a copy of a JSON value in which every object and array refuses changes."""
     if isinstance(value, dict):
         return FrozenDict({name: freeze(part) for name, part in cast(dict[str, Plain], value).items()})
     if isinstance(value, list):

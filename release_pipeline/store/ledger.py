@@ -1,4 +1,4 @@
-"""What each release may cost at most, whom, and under which cap: events of the registry, and a row per cap."""
+"""The most that each release may cost, for which population, and under which cap: events of the registry, and a row per cap."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from release_pipeline.store.registry import Event, Registry, RegistryChanged, Re
 from release_pipeline.store.registry_server import CheckFailed
 
 RESERVED = "reserved"
-LOST = "lost"  # of a release after a restore: more of it happened than the registry has
+LOST = "lost"  # the state of a release after a restore: more of it happened than the registry has
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What one release costs at most, whom, and the keyed hash of the records that it is for. `carries`: the
-    populations whose charges counted with it; `origins`: where the records come from, by which looks at them are known, noted
-    where there was a look. `unit` and `cap`: what its population's cap was then."""
+    """The most that one release costs, its population, and the keyed hash of its records. `carries`: the populations whose
+    charges counted with it; `origins`: where the records come from, which identifies the trials on them, recorded where there was
+    a trial. `unit` and `cap`: of its population's cap then."""
 
     id: ReleaseId
     population: str
@@ -38,7 +38,7 @@ class Charge:
 
 
 def read_charge(event: Event) -> Charge | None:
-    """The charge that an event is, if it is one."""
+    """Return the charge that an event is, if it is one."""
     if event.kind != RESERVED or event.release is None:
         return None
     payload = event.content
@@ -58,34 +58,34 @@ def read_charge(event: Event) -> Charge | None:
 
 
 def charges_of(events: Iterable[Event]) -> list[Charge]:
-    """The charges among some events, in their order."""
+    """Return the charges among some events, in their order."""
     return [charge for event in events if (charge := read_charge(event)) is not None]
 
 
 def find_entered(events: Iterable[Event]) -> dict[ReleaseId, str]:
-    """The releases whose charges the officer entered after a restore, and when: they happened, and nobody has their noise."""
+    """Return the releases whose charges the officer entered after a restore, and when: they happened, and their noise is lost."""
     return {event.release: event.noted for event in events if event.kind == LOST and event.release and event.content["entered"]}
 
 
 def list_charges(registry: Registry, population: str | None = None) -> list[Charge]:
-    """Every charge, or every one to a population, in the order in which they were made. None was ever taken back."""
+    """Return every charge, or every one to a population, in the order in which they were made. None was ever taken back."""
     charges = charges_of(registry.events)
     return [charge for charge in charges if population in (None, charge.population)]
 
 
 def find_budget_faults(registry: Registry) -> Iterator[str]:
-    """Where the row of a population's cap is not what its last charge says, in words for an auditor."""
+    """Yield the populations whose row of the cap differs from their last charge, in sentences for an auditor."""
     last = {charge.population: charge for charge in list_charges(registry)}
     spent = {event.release: event.content["spent"] for event in registry.events if event.kind == RESERVED}
     rows: dict[str, list[tuple[str, str, str]]] = {name: [] for name in last}
     for population, basis, *amounts in registry.budgets:
-        unit = basis.partition(";")[0]  # what follows names the populations that count with it
+        unit = basis.partition(";")[0]  # the rest names the populations that count with it
         now, cap = (str(amount) if unit == "releases" else format_amount(amount) for amount in amounts)
         rows.setdefault(population, []).append((unit, now, cap))
     for name, noted in sorted(rows.items()):
         charge = last.get(name)
         wanted = [] if charge is None or spent[charge.id] == UNBOUNDED else [(charge.unit, spent[charge.id], charge.cap)]
-        over = [(unit, now, now) for unit, now, _ in wanted]  # what an officer entered after a restore may go over the cap
+        over = [(unit, now, now) for unit, now, _ in wanted]  # charges that an officer enters after a restore may exceed the cap
         if noted not in (wanted, over):
             yield f"the row of the cap of {name} in the table 'budgets' is not what its last charge says: somebody changed it"
 
@@ -94,8 +94,8 @@ def add_charge(registry: Registry, charge: Charge, account: Account, *, happened
     """Charge a release, together with the row of its cap, which the database itself does not let go over.
 
     `account` is the population's before this charge. Raises `OverCap` when it does not fit, and `RegistryChanged` when the row
-    and the events do not agree on what is spent. What has `happened` already is entered whether or not it fits, for nobody can
-    refuse it any more: the account is then overdrawn, and nothing else fits.
+    and the events do not agree on what is spent. A charge that has `happened` already is entered whether or not it fits, since it
+    cannot be refused any more: the account is then overdrawn, and nothing else fits.
     """
     spent, after = account.total, account.plus(charge.loss).total
     if any(part is not None and part < 0 for part in (getattr(charge.loss, name) for name in LOSSES)):
@@ -125,9 +125,8 @@ def add_charge(registry: Registry, charge: Charge, account: Account, *, happened
 def _update_budget(
     registry: Registry, charge: Charge, account: Account, *, spent: int | None, after: int | None, happened: bool
 ) -> None:
-    """Add to the row of the population's cap; begun again from the events when the cap counts in another unit than
-    before, or what other populations were charged counts with it. Where nothing bounds what is spent there is no row: nothing
-    more can be charged."""
+    """Add to the row of the population's cap. It is begun again from the events when the cap counts in another unit than before,
+    or with other populations' charges. Where nothing bounds what is spent there is no row: nothing more can be charged."""
     whose = {"population": charge.population}
     rows = registry.connection.execute(statement("ledger/select_budget"), whose).fetchall()
     if rows and spent is not None and rows[0][0] == account.basis and rows != [(account.basis, spent)]:
@@ -150,28 +149,28 @@ def _update_budget(
         raise OverCap("the database refused to go over the cap.", where=str(charge.id)) from None
 
 
-# What the vault must hold, by the events of the registry: found out before anything is written, and
-# before a new file takes the place of a lost one. By names and sizes alone, for closing a file that
-# was read frees the locks that this process has on it.
+# The required content of the vault, by the events of the registry: checked before anything is written, and before a new file
+# replaces a lost one. Only names and sizes are checked, since closing a file that was read frees the locks that this process has
+# on it.
 
 
 RESTORE = "Restore it from a backup, together with the registry; until then nothing is written."
 
 
 class VaultDamaged(StoreError):
-    """Something is missing in the vault that the registry knows to have been there."""
+    """A file is missing in the vault that existed according to the registry."""
 
 
 def list_populations(events: Iterable[Event]) -> list[str]:
-    """The populations that were ever charged: each has a file in the vault, made before its first charge. What the officer
-    entered after a restore has left nothing there."""
+    """Return the populations that were ever charged: each has a file in the vault, made before its first charge. Charges that the
+    officer entered after a restore have left no file."""
     events = list(events)
     entered = find_entered(events)
     return sorted({event.content["population"] for event in events if event.kind == RESERVED and event.release not in entered})
 
 
 def find_missing(vault: Path, events: Iterable[Event]) -> Iterator[Path]:
-    """The files of populations that are missing, or too short to be databases."""
+    """Yield the files of populations that are missing, or too short to be databases."""
     for population in list_populations(events):
         file = vault / f"{population}.duckdb"
         if not file.is_file() or is_unfinished(file):

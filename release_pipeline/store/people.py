@@ -1,8 +1,8 @@
-"""Who is in a release: the hashes of persons, each once and in their order, so that the source's order is gone.
+"""Who is in a release: the hashes of persons, each once and sorted, so that the source's order is gone.
 
-A hash is as good as random, so that what begins with the same bits is a part of them as long as any other. Rows are sorted by as
-much as lies in memory, and written one behind the other to a file that has no name; then each part is read from all of these,
-and sorted in its turn.
+A hash is as good as random, so all hashes that begin with the same bits are a part of about the same size as any other. Rows are
+sorted as far as they fit in memory, and written one behind the other to a file without a name; then each part is read from all of
+these, and sorted in its turn.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from release_pipeline.errors import StoreError, is_full, spill_full
 
-PERSON = 16  # bytes that are kept of the hash of a person
+PERSON = 16  # bytes that are kept of a person's hash
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 _BLOCK = 64  # bytes of SHA-256
 _TOGETHER = 1 << 19  # rows that are sorted together, as a rule
-_OF_ROOT = 64  # where there are very many, so many times their root: else there would be as many parts as rows in each
+_OF_ROOT = 64  # for very many rows, so many times their square root: otherwise there would be as many parts as rows in each
 
 
 @dataclass(frozen=True, slots=True)
 class PersonKeys:
-    """The keys of a person's two hashes: `first` of the HMAC that is taken of each once, `population` and `everywhere` of what is
-    made of it. Three keys, so that whoever has one of the two hashes of somebody cannot tell the other."""
+    """The keys of a person's two hashes: `first` of the HMAC that is computed once for each, `population` and `everywhere` of the
+    hashes made from it. There are three keys so that anyone who has one of somebody's two hashes cannot derive the other."""
 
     first: bytes
     population: bytes
@@ -43,16 +43,17 @@ class PersonKeys:
 
 
 def list_pads(key: bytes) -> dict[str, bytes]:
-    """The pads of HMAC-SHA256 under a key, as stages/read_persons names them."""
+    """Return the pads of HMAC-SHA256 under a key, as stages/read_persons names them."""
     padded = key.ljust(_BLOCK, b"\0")
     return {name: bytes(byte ^ mask for byte in padded) for name, mask in (("inner", 0x36), ("outer", 0x5C))}
 
 
 def hash_persons(hashes: pa.Array, *keys: bytes) -> Bytes:
-    """Of each person, whose HMAC DuckDB made, a hash under each of these keys, one next to the other: the HMAC as AES has it.
+    """Return a hash under each of these keys for each person, whose HMAC DuckDB made, one next to the other: the HMAC
+    encrypted by AES.
 
-    AES is a permutation: two persons are one under a key where they are one under another. Without the keys nobody can tell it
-    from a second HMAC but by two hashes that are the same, which one in 2^128 of two persons would have by chance.
+    AES is a permutation: two persons are one under a key where they are one under another. Without the keys it cannot be
+    distinguished from a second HMAC, except that its hashes never collide: those of an HMAC would for one in 2^128 pairs.
     """
     blocks = np.frombuffer(b"".join(hashes.to_pylist()), dtype=np.uint8)
     encrypted = [Cipher(algorithms.AES(key), modes.ECB()).encryptor().update(blocks.data) for key in keys]  # noqa: S305  see above
@@ -60,8 +61,8 @@ def hash_persons(hashes: pa.Array, *keys: bytes) -> Bytes:
 
 
 def sort_people(hashed: Iterable[Bytes], most: int, folder: Path) -> Iterator[Bytes]:
-    """Every row of these once, in order, part by part. `most`: how many there may be; beyond some of them they go through a file
-    of the folder. All are taken before the first part comes."""
+    """Yield every row of these once, in order, part by part. `most`: how many there may be; beyond a limit they go through a file
+    of the folder. All are taken before the first part is yielded."""
     together = max(_TOGETHER, _OF_ROOT * math.isqrt(most))
     bits = (max(most - 1, 0) // together).bit_length()
     runs = map(sort_rows, _gather(hashed, together))
@@ -84,7 +85,7 @@ def sort_people(hashed: Iterable[Bytes], most: int, folder: Path) -> Iterator[By
 
 @contextmanager
 def _disk_errors() -> Generator[None]:
-    """A full disk in words."""
+    """Turn a full disk into a clear error."""
     try:
         yield
     except OSError as error:
@@ -101,7 +102,7 @@ def insert_people(connection: duckdb.DuckDBPyConnection, parts: Iterable[Bytes])
 
 
 def sort_rows(rows: Bytes) -> Bytes:
-    """Each once, by the bytes of all."""
+    """Return the rows, each once, sorted by all their bytes."""
     ordered = _leave_repeats(_take(rows, np.argsort(_read_word(rows, 0))))
     first = _read_word(ordered, 0)
     if not (first[1:] == first[:-1]).any():
@@ -112,7 +113,7 @@ def sort_rows(rows: Bytes) -> Bytes:
 
 
 def _gather(hashed: Iterable[Bytes], together: int) -> Iterator[Bytes]:
-    """So many rows at a time, or a few more."""
+    """Yield so many rows at a time, or a few more."""
     waiting: list[Bytes] = []
     for rows in hashed:
         waiting.append(rows)
@@ -124,7 +125,7 @@ def _gather(hashed: Iterable[Bytes], together: int) -> Iterator[Bytes]:
 
 
 def _read_word(rows: Bytes, word: int) -> npt.NDArray[np.uint64]:
-    """Eight bytes of each, the first byte the highest."""
+    """Return eight bytes of each row as a number, the first byte the highest."""
     return rows.view(np.uint64)[:, word].byteswap()
 
 
@@ -134,7 +135,7 @@ def _take(rows: Bytes, places: npt.NDArray[np.intp]) -> Bytes:
 
 
 def _leave_repeats(ordered: Bytes) -> Bytes:
-    """Without those that are like the one before."""
+    """Return the rows without those that equal the one before."""
     words = ordered.view(np.uint64)
     is_new = np.ones(len(ordered), dtype=np.bool_)
     is_new[1:] = (words[1:] != words[:-1]).any(axis=1)
@@ -142,7 +143,7 @@ def _leave_repeats(ordered: Bytes) -> Bytes:
 
 
 def _read_part(file: int, first: npt.NDArray[np.int64], beyond: npt.NDArray[np.int64], width: int) -> Bytes:
-    """These rows of a file."""
+    """Return these rows of a file."""
     rows = np.empty(int((beyond - first).sum()) * width, dtype=np.uint8)
     at = 0
     for start, stop in zip((first * width).tolist(), (beyond * width).tolist(), strict=True):

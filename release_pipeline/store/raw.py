@@ -1,4 +1,4 @@
-"""The table `raw`: what a source delivered, as it was delivered. Counts leave it freely; cells only column by column."""
+"""The table `raw`: records as the source delivered them. Counts leave it freely; cells only column by column."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NUMERIC = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIM
 _WHOLE = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER")
 _TOGETHER = 1 << 18  # persons that are read together
 _ALL = 1 << 62  # beyond the number of any row
-GROUPED = 18  # bytes of a record that DuckDB should have at least for groups of different entries
+GROUPED = 18  # bytes per record that DuckDB should have at least for groups of different entries
 _MACROS = (
     "number_of_text",
     "number_of_number",
@@ -61,7 +61,7 @@ _MACROS = (
 )
 
 _ENTRY = {"text": "entry_of_text", "number": "entry_of_number"}
-_WITH_MACROS = WeakSet[duckdb.DuckDBPyConnection]()  # making them takes longer than most of what they are used for
+_WITH_MACROS = WeakSet[duckdb.DuckDBPyConnection]()  # making them takes longer than most uses
 
 
 class RawTable:
@@ -76,9 +76,9 @@ class RawTable:
         times: Identifier = 1,
         memory: int | None = None,
     ) -> None:
-        """`table`: another, where a row stands for so many records as its column `times` has. `memory`: the bytes that DuckDB may
-        take. What it groups by all different entries is done in parts where that is little, since it could go on on disk with a
-        part of the records' hashes alone."""
+        """`table`: another table, where a row represents as many records as its column `times` says. `memory`: the bytes that
+        DuckDB may take. Where that is little, groupings by all different entries are done in parts, since DuckDB could spill only
+        a part of the records' hashes to disk."""
         self._connection = connection
         self._name = name
         self._table: dict[str, Identifier] = {"table": table, "times": times}
@@ -89,20 +89,20 @@ class RawTable:
             self.kinds, self._whole = self._look()
 
     def _look(self) -> tuple[dict[str, str], set[str]]:
-        """The columns, and which of them have whole numbers."""
+        """Return the columns, and which of them have whole numbers."""
         raw = self._connection.table(str(self._table["table"]))
         types = {column: str(kind) for column, kind in zip(raw.columns, raw.types, strict=True)}
         whole = {column for column, kind in types.items() if _WHOLE.fullmatch(kind)}
         return {column: _kind(kind) for column, kind in types.items()}, whole
 
     def between(self, first: int, beyond: int) -> RawTable:
-        """The same, with the columns of these rows alone; counts stay those of all."""
+        """Return a table with the columns of only these rows; counts stay those of all."""
         part = copy(self)
         part._rows = first, beyond
         return part
 
     def count_records(self) -> int:
-        """How many records there are."""
+        """Return how many records there are."""
         return self._counts("facts/count_records", self._table, {})["records"]
 
     def count_numbers(
@@ -117,9 +117,9 @@ class RawTable:
         texts: Sequence[str] = (),
         unit: Unit | None = None,
     ) -> dict[str, int]:
-        """missing, coded (entries that are no value), not_a_number, not_finite, below, above; and of what would be masked
-        (filled, clamped, on the grid) different and most_frequent, its number of records. With `unit` of moments, in whole units
-        from the beginning of 1970."""
+        """Return counts of records: missing, coded (entries that are no value), not_a_number, not_finite, below, above; and of
+        the values that would be masked (filled, clamped, on the grid) different and most_frequent, its number of records. With
+        `unit` of moments, in whole units from the beginning of 1970."""
         kind = self.kinds[column]
         missing = Applied(f"missing_of_{kind}" if kind in _ENTRY else "missing_of_other", column)
         names = self._table | {"number": self._read_number(column, unit), "entry": self.entry_of(column), "missing": missing}
@@ -132,13 +132,13 @@ class RawTable:
         return counts[0] | repeats
 
     def count_categories(self, column: str, declared: Sequence[str], *, filled: str | None = None) -> dict[str, int]:
-        """missing, undeclared; and different, with `filled` in the place of what is missing."""
+        """Return counts of records: missing, undeclared; and different, with `filled` in place of what is missing."""
         names = self._table | {"written": self._written(column), "entry": self.entry(column)}
         return self._counts("facts/count_categories", names, {"declared": list(declared), "filled": filled})
 
     def count_entries(self, column: str, covers: Callable[[str], bool], *, filled: str | None = None) -> dict[str, int]:
-        """missing; uncovered, the records whose entry `covers` does not know, and uncovered_entries, how many entries those are;
-        and different, with `filled` in the place of what is missing."""
+        """Return counts: missing; uncovered, the records whose entry is not in `covers`, and uncovered_entries, how many entries
+        those are; and different, with `filled` in place of what is missing."""
         text = statement("stages/read_entries", written=self._written(column), entry=self.entry(column), **self._table)
         with source_errors(self._name):
             table = self._connection.sql(text).to_arrow_table()
@@ -149,12 +149,13 @@ class RawTable:
         return {"missing": missing, "uncovered": sum(unknown), "uncovered_entries": len(unknown), "different": different}
 
     def count_other_texts(self, column: str, pattern: str) -> dict[str, int]:
-        """missing, and undeclared: entries that do not have the form of `pattern`."""
+        """Return counts of records: missing, and undeclared: entries that do not have the form of `pattern`."""
         names = {"column": column, "entry": self.entry(column)}
         return self._counts("facts/count_other_texts", names, {"pattern": pattern})
 
     def count_persons(self, column: str, *, allowed: int) -> dict[str, int]:
-        """missing, persons, too_often (persons with more records than allowed). Of what is counted in parts each is read once."""
+        """Return counts: missing, persons, too_often (persons with more records than allowed). If counted in parts, each part is
+        read once."""
         self._prepare_persons(column)
         names, parts = {"person": column if column in self._whole else self._person_of(column)}, self._parts()
         is_view = len(parts) == 1
@@ -168,7 +169,7 @@ class RawTable:
         return {name: sum(part[name] for part in counts) for name in counts[0]}
 
     def count_unreadable(self, column: str, *, read_as: Literal["numbers", "dates"], codes: Sequence[str]) -> int:
-        """Records where something stands that is neither a number (a date) nor one of the codes."""
+        """Return how many records have an entry that is neither a number (a date) nor one of the codes."""
         names = {
             "entry": self.entry_of(column),
             "read": self.number_of(column) if read_as == "numbers" else self.instant_of(column),
@@ -176,69 +177,69 @@ class RawTable:
         return self._counts("facts/count_unreadable", names, {"codes": list(codes)})["unreadable"]
 
     def count_unlisted(self, column: str, entries: Sequence[str], *, codes: Sequence[str]) -> int:
-        """Records with an entry that is neither listed nor one of the codes."""
+        """Return how many records have an entry that is neither listed nor one of the codes."""
         values = {"entries": list(entries), "codes": list(codes)}
         return self._counts("facts/count_unlisted", {"entry": self.entry_of(column)}, values)["unlisted"]
 
     def numbers(self, column: str, *, unit: Unit | None = None) -> npt.NDArray[np.float64]:
-        """One numeric column in source order; NaN where missing. With `unit` one of moments, in whole units from the beginning of
-        1970."""
+        """Return one numeric column (records,) in source order; NaN where missing. With `unit` one of moments, in whole units
+        from the beginning of 1970."""
         return self._column("stages/read_numbers", number=self._read_number(column, unit)).to_numpy()
 
     def categories(self, column: str) -> pa.ChunkedArray:
-        """One categorical column in source order, as text."""
+        """Return one categorical column in source order, as text."""
         return self._column("stages/read_categories", column=column, entry=self.entry(column))
 
     def persons(self, column: str, pads: Mapping[str, bytes]) -> Iterator[pa.Array]:
-        """Whose record each is, as hashes under the key with these pads, many at a time."""
+        """Yield the person of each record, as hashes under the key with these pads, many at a time."""
         self._prepare_persons(column)
         with source_errors(self._name):
             found = self._connection.sql(statement("stages/read_persons", person=self._person_of(column)), params=dict(pads))
             yield from (batch.column(0) for batch in read_batches(found.to_arrow_reader(_TOGETHER)))
 
     def _parts(self) -> list[dict[str, int]]:
-        """The parts of what is grouped by all different entries: one, unless DuckDB has too little memory for all."""
+        """Return the parts of what is grouped by all different entries: one, unless DuckDB has too little memory for all."""
         rows = 0 if self._memory is None else self._connection.table(str(self._table["table"])).shape[0]
         parts = max(-(-rows * GROUPED // (self._memory or 1)), 1)
         return [{"part": part, "parts": parts} for part in range(parts)]
 
     def _prepare_persons(self, column: str) -> None:
-        """The forms by which `person_of` reads letters beyond ASCII, where there are any: they take a while to load."""
+        """Load the forms by which `person_of` reads letters beyond ASCII, where there are any: they take a while to load."""
         if self.kinds[column] == "number":
             return
         if self._counts("facts/count_beyond_ascii", {"column": column, "entry": self.entry(column)}, {})["beyond"]:
             learn_forms(self._connection)
 
     def _person_of(self, column: str) -> Applied:
-        """The column, read as whose record it is. A whole number has one way alone to be written."""
+        """Return the column, read as the person of each record. A whole number is written in only one way."""
         entry = self.entry_of(column)
         return entry if column in self._whole else Applied("person_of", entry)
 
     def _written(self, column: str) -> Identifier:
-        """What is the same where the column has the same: of texts and numbers the column, but two intervals that are written
-        otherwise may be equal."""
+        """Return an expression that is equal where the column is: of texts and numbers the column, but two intervals that are
+        written differently may be equal."""
         return column if self.kinds[column] in _ENTRY else self.entry_of(column)
 
     def number(self, column: str) -> str:
-        """The macro that reads this column as a number."""
+        """Return the macro that reads this column as a number."""
         return "number_of_text" if self.kinds[column] == "text" else "number_of_number"
 
     def entry(self, column: str) -> str:
-        """The macro that reads this column as a text entry."""
+        """Return the macro that reads this column as a text entry."""
         return _ENTRY.get(self.kinds[column], "entry_of_other")
 
     def entry_of(self, column: str) -> Applied:
-        """The column, read as text entries."""
+        """Return the column, read as text entries."""
         return Applied(self.entry(column), column)
 
     def number_of(self, column: str) -> Applied:
-        """Its number; of what is neither text nor number, what its text says."""
+        """Return its number; for other types, the number in its text."""
         return (
             Applied("number_of_number", column) if self.kinds[column] == "number" else self._from_text("number_of_text", column)
         )
 
     def instant_of(self, column: str) -> Applied:
-        """The column, read as dates."""
+        """Return the column, read as dates."""
         return Applied("instant_of_time", column) if is_time(self.kinds[column]) else self._from_text("instant_of", column)
 
     def _read_number(self, column: str, unit: Unit | None) -> Applied:
@@ -268,15 +269,15 @@ class RawTable:
 
 @lru_cache
 def _list_compatible_forms() -> dict[str, str]:
-    """The letters that NFKC takes for others, as full-width ones, and for which. None stands beyond these planes; of those with
-    a canonical form alone NFC knows."""
+    """Return the letters that NFKC replaces by others, as full-width ones, and their replacements. None is beyond these planes;
+    NFC knows those with only a canonical form."""
     letters = (chr(code) for code in range(0x80, 0x20000) if unicodedata.decomposition(chr(code)))
     forms = {letter: unicodedata.normalize("NFKD", letter) for letter in letters}
     return {letter: form for letter, form in forms.items() if form != unicodedata.normalize("NFD", letter)}
 
 
 def learn_forms(connection: duckdb.DuckDBPyConnection) -> None:
-    """What `person_of` needs for letters beyond ASCII; without it it refuses them."""
+    """Load the forms that `person_of` needs for letters beyond ASCII; without them it refuses such letters."""
     forms = _list_compatible_forms()
     values = {"letters": "".join(forms), "forms": "\x1f".join(forms.values())}
     connection.execute(statement("schema/create_compatible_letters"), {"letters": _write_class(forms)})
@@ -284,7 +285,7 @@ def learn_forms(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _write_class(letters: Iterable[str]) -> str:
-    """A regular expression that any of these letters meets.
+    """Return a regular expression that matches each of these letters.
 
     >>> _write_class("cabz")
     '[\\\\x{61}-\\\\x{63}\\\\x{7A}-\\\\x{7A}]'
@@ -299,7 +300,7 @@ def _write_class(letters: Iterable[str]) -> str:
 
 
 def create_macros(connection: duckdb.DuckDBPyConnection) -> None:
-    """The rules by which this connection reads numbers, moments, entries and persons, unless it has them."""
+    """Create the rules by which this connection reads numbers, moments, entries and persons, unless it has them."""
     if connection in _WITH_MACROS:
         return
     connection.execute(statement("schema/use_utc"))
@@ -309,12 +310,12 @@ def create_macros(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def is_time(kind: str) -> bool:
-    """Whether columns of this kind have dates or moments."""
+    """Return whether columns of this kind have dates or moments."""
     return kind == "DATE" or kind.startswith("TIMESTAMP")
 
 
 def entry_macro(type_name: str) -> str:
-    """The macro that reads a column of this DuckDB type as a text entry."""
+    """Return the macro that reads a column of this DuckDB type as a text entry."""
     return _ENTRY.get(_kind(type_name), "entry_of_other")
 
 
@@ -324,7 +325,7 @@ def _kind(type_name: str) -> str:
     return "number" if _NUMERIC.fullmatch(type_name) else type_name
 
 
-# How records of any source get into the table `raw`.
+# Loads records of any source into the table `raw`.
 
 
 Columns: TypeAlias = Mapping[str, str]  # the name wanted -> the name in the source
@@ -332,7 +333,7 @@ ReleaseFilter: TypeAlias = tuple[str, str]  # the column of the source, and the 
 
 
 class OfServer:
-    """What is the same of every source that a server has: nothing but reading it shows whether it was changed."""
+    """The common parts of sources on a server: only reading one shows whether it was changed."""
 
     __slots__ = ()
 
@@ -348,20 +349,20 @@ class OfServer:
 
 
 def list_columns(columns: Columns, release: ReleaseFilter | None) -> list[str]:
-    """The columns of the source that are read, the one that tells releases apart among them."""
+    """Return the columns of the source that are read, including the one that identifies releases."""
     return list(dict.fromkeys([*columns.values(), *([release[0]] if release is not None else [])]))
 
 
 def select_columns(table: Qualified | Subquery, columns: Columns, release: ReleaseFilter | None) -> str:
-    """The statement that reads them from a database."""
+    """Return the statement that reads them from a database."""
     return statement("stages/select_source", columns=list_columns(columns, release), table=table)
 
 
 def create_raw(
     relation: duckdb.DuckDBPyRelation, columns: Columns, release: ReleaseFilter | None, *, in_any_order: bool = False
 ) -> None:
-    """The table `raw` from some columns of a relation; the release column is compared as a text entry, as it is counted. Records
-    that come `in_any_order` are put in one: equal ones are the same whichever comes first."""
+    """Create the table `raw` from some columns of a relation; the release column is compared as a text entry, as it is counted.
+    Records that come `in_any_order` are sorted: equal ones are the same whichever comes first."""
     chosen = choose_columns(relation, columns, release)
     if in_any_order:
         chosen = chosen.sort(*(duckdb.ColumnExpression(name) for name in columns))
@@ -369,12 +370,12 @@ def create_raw(
 
 
 def append_raw(relation: duckdb.DuckDBPyRelation, columns: Columns, release: ReleaseFilter | None) -> None:
-    """More records of the same kind, after those that `raw` has."""
+    """Append more records of the same kind to `raw`."""
     choose_columns(relation, columns, release).insert_into("raw")
 
 
 def choose_columns(relation: duckdb.DuckDBPyRelation, columns: Columns, release: ReleaseFilter | None) -> duckdb.DuckDBPyRelation:
-    """Some columns of a relation, of the records of one release."""
+    """Return some columns of a relation, of the records of one release."""
     if release is not None:
         kind = str(dict(zip(relation.columns, relation.types, strict=True))[release[0]])
         entry = duckdb.FunctionExpression(entry_macro(kind), duckdb.ColumnExpression(release[0]))
@@ -382,12 +383,11 @@ def choose_columns(relation: duckdb.DuckDBPyRelation, columns: Columns, release:
     return relation.select(*(duckdb.ColumnExpression(there).alias(here) for here, there in columns.items()))
 
 
-# Derived columns of the table `raw`: made once it is loaded, so that whatever reads it finds them
-# next to the delivered ones.
+# Derived columns of the table `raw`: made once it is loaded, so that every reader finds them next to the delivered ones.
 
 
 def derive_columns(connection: duckdb.DuckDBPyConnection, source: str, derive: Mapping[str, Derived]) -> None:
-    """Add every derived column whose inputs are there; of absent ones the header tells."""
+    """Add every derived column whose inputs exist; the check of the header reports absent ones."""
     for name in order_derivations(derive):
         table, how = RawTable(connection, source), derive[name]
         if all(column in table.kinds for column in how.inputs):
@@ -428,7 +428,7 @@ def _make(table: RawTable, name: str, how: Derived) -> tuple[str, dict[str, Any]
 
 
 def count_unread(table: RawTable, derive: Mapping[str, Derived]) -> dict[str, dict[str, int]]:
-    """How many records have something in an input that cannot be read as what it must be, by the derived column and the input."""
+    """Return how many records have an unreadable entry in an input, by the derived column and the input."""
     found: dict[str, dict[str, int]] = {}
     for name, how in derive.items():
         found[name] = {column: _count(table, how, column) for column in how.inputs if column in table.kinds}

@@ -1,8 +1,9 @@
 """Between the confidential and the public side: everything that happened to a release, as a chain of events. No microdata.
 
 An event is canonical JSON that names its number, the hash of the one before and what happened; its own hash is over all of that.
-So the chain holds together for whoever has its last hash. Every event also carries a seal under the vault's key, so that with
-the registry only nobody can change, insert or append one. The head that the vault keeps shows when the last ones are missing.
+So anyone who has the last hash can verify the whole chain. Every event also carries a seal under the vault's key, so that events
+cannot be changed, inserted or appended with only the registry. The head that the vault keeps shows when the last ones are
+missing.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ from release_pipeline.store.registry_server import Server, ServerConnection
 _PIECE = 1 << 18  # bytes
 TABLES = ("events", "head", "budgets")
 CLOCK_SLACK = 60.0  # seconds that the clocks of two machines may differ
-BEGIN = ""  # what the first event names as the hash before it
+BEGIN = ""  # the hash before the first event
 FORMAT = "format"  # the first event, which names the format of all
 
 
 class RegistryChanged(StoreError):
-    """The registry is not what was written to it."""
+    """The registry is not as it was written."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -52,23 +53,23 @@ class ReleaseId:
 
     @property
     def workspace(self) -> str:
-        """Its schema in the vault. DuckDB's names ignore case and these do not, so a hash tells A from a."""
+        """Return its schema in the vault. DuckDB's names ignore case and these do not, so a hash distinguishes A from a."""
         return f"{self} {hashlib.sha256(str(self).encode()).hexdigest()[:12]}"
 
     @property
     def file_name(self) -> str:
-        """Its name as the name of one file."""
+        """Return its name as the name of one file."""
         return str(self).replace("/", "~")
 
     @property
     def next(self) -> ReleaseId:
-        """The revision after it."""
+        """Return the revision after it."""
         return ReleaseId(self.policy, self.release, self.revision + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened: what, when, to which release if to one, and what belongs to it."""
+    """One thing that happened: what, when, to which release if to one, and its content."""
 
     number: int
     kind: str
@@ -80,35 +81,35 @@ class Event:
 
     @property
     def content(self) -> Mapping[str, Any]:
-        """What belongs to it, which nobody changes: a process reads an event once, for all who ask. It is made unchangeable when
-        it is asked for, for of most of a long history nobody does."""
+        """Return its content, which cannot be changed: a process reads an event once, for all callers. It is frozen at the first
+        request, since most events of a long history are never asked for."""
         if not isinstance(self._content, FrozenDict):
             object.__setattr__(self, "_content", freeze(self._content))
         return self._content
 
     @property
     def moment(self) -> datetime:
-        """When it was noted, by the clock of the machine."""
+        """Return when it was recorded, by the clock of the machine."""
         return datetime.fromisoformat(self.noted)
 
 
 class RegistryAnchor(Protocol):
-    """What the confidential side knows of the registry: the key of its seals, and the last event that was written."""
+    """The confidential side's record of the registry: the key of its seals, and the last event that was written."""
 
     def seal(self, digest: str) -> str:
-        """The seal of an event's hash."""
+        """Return the seal of an event's hash."""
         ...
 
     def has_records(self) -> bool:
-        """Whether the vault holds anything that a registry must know of."""
+        """Return whether the vault holds anything that a registry must know of."""
         ...
 
     def read(self) -> tuple[int, str] | None:
-        """Number and hash, or None if none was ever kept."""
+        """Return number and hash, or None if none was ever recorded."""
         ...
 
     def write(self, number: int, digest: str) -> None:
-        """Keep these."""
+        """Record number and hash of the last event."""
         ...
 
 
@@ -116,7 +117,7 @@ class Database(Protocol):
     """A connection in whose transaction the registry is written: DuckDB's, or one to a server."""
 
     def execute(self, text: str, values: Any = ..., /) -> Any:
-        """What a statement gives, with `fetchall`."""
+        """Execute a statement, and return its result, with `fetchall`."""
         ...
 
 
@@ -139,22 +140,22 @@ class Registry:
         self._anchor = anchor
         self._tool = tool
         self.added: list[Row] = []  # as the database has them
-        self.budgets = budgets  # as they were when the registry was opened
+        self.budgets = budgets  # when the registry was opened
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """Everything that happened, in order."""
+        """Return everything that happened, in order."""
         return tuple(self._events)
 
     @property
     def connection(self) -> Database:
-        """The connection of the transaction, for what must be written together with an event."""
+        """Return the connection of the transaction, for what must be written together with an event."""
         if self._connection is None:
             raise StoreError("the registry was opened for reading.")
         return self._connection
 
     def add(self, kind: str, release: ReleaseId | None = None, **content: Any) -> Event:
-        """Append an event; before the first of all one that names the format, and who wrote it."""
+        """Append an event; the first of all comes after one that names the format, and the software that wrote it."""
         if self._tool is not None and not self._events and kind != FORMAT:
             site = secrets.token_hex(16)  # no two sites begin alike
             self.add(FORMAT, version=SITE.version, tool=self._tool, site=site)
@@ -174,7 +175,7 @@ class Registry:
         return event
 
     def copy_into(self, connection: Database) -> None:
-        """Write all that it had when it was opened into a database that has its tables, and nothing in them."""
+        """Write all events that it had when it was opened into a database with its tables, and nothing in them."""
         for event in self._events:
             row = {"number": event.number, "body": event.body, "hash": event.hash, "seal": self._anchor.seal(event.hash)}
             connection.execute(statement("ledger/insert_event"), row)
@@ -189,19 +190,20 @@ class Registry:
 def open_registry(
     path: Path | Server, *, anchor: RegistryAnchor, read_only: bool = False, tool: str | None = None
 ) -> Generator[Registry]:
-    """The registry at `path`, in one transaction; raises `RegistryChanged` unless it is, event by event, what was written, and
-    `FormatNewer` when a later version wrote to it. With `tool`, what begins it is noted with the format.
+    """Yield the registry at `path`, in one transaction; raises `RegistryChanged` unless it is, event by event, what was
+    written, and `FormatNewer` when a later version wrote to it. `tool`: the software, recorded with the format when it begins
+    the registry.
 
-    It is made when it does not exist, or for reading is empty. One at a time: between processes DuckDB's lock sees to it, or one
-    of the server; between the threads of one a lock of ours, for there two transactions would both see the cap not reached.
+    It is made when it does not exist; for reading it is then empty. One process at a time writes, by DuckDB's lock, or one of the
+    server; between threads a lock of ours is needed, since two transactions there would both find room under the cap.
     """
     with _ONE_AT_A_TIME:
         if isinstance(path, Server):
             with _open_on_server(path, anchor=anchor, read_only=read_only, tool=tool) as registry:
                 yield registry
             return
-        known_head, records = anchor.read(), anchor.has_records()  # first: another process may be making all of it just now
-        if read_only and (not path.exists() or is_unfinished(path)):  # somebody is making it, or died doing so
+        known_head, records = anchor.read(), anchor.has_records()  # first: another process may be making it just now
+        if read_only and (not path.exists() or is_unfinished(path)):  # another process is making it, or died doing so
             _compare_head(path, [], known_head, records=records)
             yield Registry(None, [], anchor)
             return
@@ -215,7 +217,7 @@ def open_registry(
             begun = known_file or _check_tables(path, connection)
             if not (begun or read_only):
                 if anchor.read() is None and not anchor.has_records():
-                    anchor.write(0, BEGIN)  # from now on a missing head is a sign that somebody took it away
+                    anchor.write(0, BEGIN)  # from now on a missing head shows that somebody removed it
                 with transaction(connection):
                     make_tables(connection)
             with transaction(connection):
@@ -232,7 +234,7 @@ def open_registry(
             head = (len(registry.events), _last_hash(registry.events))
             if head[0] > known and connection.execute(statement("ledger/select_head")).fetchall() != [head]:
                 raise StoreError("the database gave up what was to be written; nothing was.", where=str(path))
-            if anchor.read() != head:  # as after an event, or when whoever wrote the last one was stopped before this
+            if anchor.read() != head:  # as after an event, or when the writer of the last one was stopped before this
                 anchor.write(*head)  # still under the lock, so that it never goes back
             if head[0] > known:
                 _keep_written(path, connection, registry, after)
@@ -240,8 +242,8 @@ def open_registry(
 
 @contextmanager
 def _open_on_server(server: Server, *, anchor: RegistryAnchor, read_only: bool, tool: str | None) -> Generator[Registry]:
-    """The registry of a server, in one transaction. The vault's head follows the commit, so it is at most as far as the registry:
-    who dies between them leaves it behind, and the next writer moves it."""
+    """Yield the registry of a server, in one transaction. The vault's head follows the commit, so it is at most as far as the
+    registry: a process that dies between them leaves it behind, and the next writer moves it."""
     head, records = anchor.read(), anchor.has_records()  # before a reader's moment: others go on meanwhile
     with server.open(read_only=read_only) as connection:
         begun = _has_all_tables(server, connection.list_tables())
@@ -270,13 +272,13 @@ def make_tables(connection: Database) -> None:
 
 
 def canonical_json(content: Any) -> str:
-    """The one text of `content`: keys in order, no spaces, ASCII, no float."""
+    """Return the one text of `content`: keys in order, no spaces, ASCII, no float."""
     _refuse_floats(content)
     return json.dumps(content, sort_keys=True, separators=(",", ":"))
 
 
 def hash_of_json(content: Any) -> str:
-    """SHA-256 of that text, in hex: what people sign of a document."""
+    """Return the SHA-256 of that text, in hex, which people sign for a document."""
     return hashlib.sha256(canonical_json(content).encode()).hexdigest()
 
 
@@ -294,8 +296,8 @@ def _refuse_floats(content: Plain) -> None:
 
 
 def _check_tables(path: Path, connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether the registry was begun; with some tables and not its own it is none. DuckDB takes long to list what it has, so they
-    are only listed where one is missing."""
+    """Return whether the registry was begun; raises if it has some tables and not its own. DuckDB takes long to list what it has,
+    so tables are only listed where one is missing."""
     with suppress(duckdb.CatalogException):
         connection.execute(statement("ledger/find_tables"))
         return True
@@ -314,8 +316,7 @@ Budget: TypeAlias = tuple[str, str, int, int]  # a population, the unit of its c
 
 @dataclass(frozen=True, slots=True)
 class _Verified:
-    """The rows of a registry that this process has verified, the events that they are, the budgets, and the file that had just
-    these."""
+    """The rows of a registry that this process has verified, their events, the budgets, and the file that had just these."""
 
     path: Path | Server
     rows: Sequence[Row] = ()
@@ -324,12 +325,12 @@ class _Verified:
     budgets: Sequence[Budget] = ()
 
     def begins(self, path: Path | Server, rows: Sequence[Row], anchor: RegistryAnchor) -> bool:
-        """Whether these rows begin with the same ones, byte for byte, and the key of their seals is still the same."""
+        """Return whether these rows begin with the verified ones, byte for byte, and the key of their seals is still the same."""
         return self.path == path and bool(self.rows) and rows[: len(self.rows)] == self.rows and self._has_key(anchor)
 
     def is_all_of(self, path: Path, content: bytes, anchor: RegistryAnchor) -> bool:
-        """Whether this content of the file is, byte for byte, the one that these rows were read from: then there is nothing in it
-        that was not verified. A run asks often, and asking the database each time takes it seconds."""
+        """Return whether this content of the file is, byte for byte, the one that the verified rows were read from: then nothing
+        in it is unverified. A run asks often, and asking the database each time takes it seconds."""
         return self.path == path and bool(self.rows) and self.content == content != b"" and self._has_key(anchor)
 
     def _has_key(self, anchor: RegistryAnchor) -> bool:
@@ -341,15 +342,15 @@ _verified = _Verified(Path())  # of the registry that was opened last, under the
 
 
 def _keep(path: Path | Server, connection: Database, rows: Sequence[Row], events: Sequence[Event], content: bytes = b"") -> None:
-    """Keep what was verified, or written by ourselves after that; `content`: all of the file, read under its lock, or nothing
-    where it has a log next to it."""
+    """Remember what was verified, or written by this process after that; `content`: all of the file, read under its lock, or
+    nothing where it has a log next to it."""
     global _verified
     budgets = connection.execute(statement("ledger/list_budgets")).fetchall()
     _verified = _Verified(path, rows, tuple(events), content, budgets)
 
 
 def _keep_written(path: Path, connection: duckdb.DuckDBPyConnection, registry: Registry, after: ExitStack) -> None:
-    """Keep what was written, when it is read back as it was: then the next opening need not read it once more."""
+    """Remember what was written, when it reads back as it was: then the next opening need not read it again."""
     known = {"known": len(registry.events) - len(registry.added)}
     with suppress(duckdb.Error):  # what is committed is in the log, and stays
         if connection.execute(statement("ledger/list_later_events"), known).fetchall() == registry.added:
@@ -359,9 +360,9 @@ def _keep_written(path: Path, connection: duckdb.DuckDBPyConnection, registry: R
 
 
 def _load_events(path: Path, connection: duckdb.DuckDBPyConnection, anchor: RegistryAnchor, content: bytes) -> list[Event]:
-    """Every event, when all are as they were written. What this process has verified before is compared with what it read then,
-    row by row or all of the file, and only what came after is verified: so nothing is taken from memory that the database does
-    not say today."""
+    """Return every event, when all are as they were written. Rows that this process has verified before are compared with what it
+    read then, row by row or all of the file, and only later ones are verified: so memory never supplies an event that the
+    database lacks today."""
     rows: list[Row] = connection.execute(statement("ledger/list_events")).fetchall()
     events = _verify_rows(path, connection, rows, anchor)
     _keep(path, connection, rows, events, content)
@@ -369,8 +370,8 @@ def _load_events(path: Path, connection: duckdb.DuckDBPyConnection, anchor: Regi
 
 
 def _load_later_events(server: Server, connection: Database, anchor: RegistryAnchor) -> list[Event]:
-    """Every event of a server's registry. Of what this process has verified only the last is read again, and the head: a long
-    history does not come over the network each time. Whoever opens the registry first reads all of it."""
+    """Return every event of a server's registry. Of those that this process has verified only the last is read again, and the
+    head: a long history does not come over the network each time. The first opening reads all of it."""
     text, known = statement("ledger/list_later_events"), list(_verified.rows) if _verified.path == server else []
     rows: list[Row] = known[:-1] + connection.execute(text, {"known": max(len(known) - 1, 0)}).fetchall()
     if not _verified.begins(server, rows, anchor):
@@ -381,7 +382,7 @@ def _load_later_events(server: Server, connection: Database, anchor: RegistryAnc
 
 
 def _verify_rows(path: Path | Server, connection: Database, rows: list[Row], anchor: RegistryAnchor) -> list[Event]:
-    """The events that these rows are, when all are as they were written, and the last one is the head's."""
+    """Return the events that these rows are, when all are as they were written, and the last one is the head's."""
     last = connection.execute(statement("ledger/select_head")).fetchall()
     events = list(_verified.events) if _verified.begins(path, rows, anchor) else []
     for expected, (number, body, digest, seal) in enumerate(rows[len(events) :], start=len(events) + 1):
@@ -397,7 +398,7 @@ def _verify_rows(path: Path | Server, connection: Database, rows: list[Row], anc
         if not hmac.compare_digest(str(seal).encode(), anchor.seal(digest).encode()):
             raise _changed(path, f"event {expected} was not written by this site: its seal is not of the vault's key")
         if event.kind == FORMAT:
-            SITE.check(event.content["version"], where=str(path))  # what comes after it may be anything
+            SITE.check(event.content["version"], where=str(path))  # later parts may have any form
         events.append(event)
     if last != [(len(events), _last_hash(events))]:
         raise _changed(path, f"events after {len(events)} are missing, or were added by somebody else")
@@ -405,9 +406,9 @@ def _verify_rows(path: Path | Server, connection: Database, rows: list[Row], anc
 
 
 def _read_file(path: Path, *, until: ExitStack | None = None) -> bytes:
-    """All of a registry's file, or nothing if it has a log next to it or is not there. Closing a file frees every lock that this
-    process has on it, those of DuckDB too: where it has the database open, the file is closed after that (`until`)."""
-    if path.with_name(f"{path.name}.wal").exists():  # something is committed that is not in the file itself yet
+    """Return all of a registry's file, or nothing if it has a log next to it or does not exist. Closing a file frees every lock
+    that this process has on it, those of DuckDB too: where it has the database open, the file is closed after that (`until`)."""
+    if path.with_name(f"{path.name}.wal").exists():  # a commit is not in the file itself yet
         return b""
     try:
         file = path.open("rb")
@@ -421,7 +422,8 @@ def _read_file(path: Path, *, until: ExitStack | None = None) -> bytes:
 
 
 def _read_like(file: BinaryIO, known: bytes) -> bytes:
-    """All of a file: the very `known` where it is that, which is compared piece by piece, for a run asks often."""
+    """Return all of a file. If it equals `known`, which is compared piece by piece, that very object is returned, since a run
+    asks often."""
     compared = 0  # bytes
     while piece := file.read(_PIECE):
         if not known.startswith(piece, compared):
@@ -461,7 +463,7 @@ def _changed(path: Path | Server, what: str) -> RegistryChanged:
 
 
 def _read_event(number: int, body: str, payload: Mapping[str, Any]) -> Event:
-    """The event with this body, which reads as the payload."""
+    """Return the event with this body, which reads as the payload."""
     content: object = payload["content"]
     if not isinstance(content, Mapping):
         raise TypeError("what belongs to an event is an object")
@@ -474,6 +476,7 @@ RESTORING, RESTORED = "restoring", "restored"
 
 
 def is_restore_over(events: Sequence[Event], head: tuple[int, str]) -> bool:
-    """Whether a backup was put back that replaces the registry with this last event: nothing came to it since it was read."""
+    """Return whether a backup was restored that replaces the registry with this last event: no event came to it since it was
+    read."""
     last = {"event": head[0], "hash": head[1]}
     return any(event.kind == RESTORING and event.content.get("replaces") == last for event in events)

@@ -1,4 +1,4 @@
-"""A registry from a server in a file, as a backup has it, and from a file to a server, where a restore put it."""
+"""Copies a registry from a server to a file, for a backup, and from a file to a server, after a restore."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def move_to_server(
     """Move the registry of a file to a server, whole or not at all, and delete the file.
 
     A server that has another registry is refused, unless the events of the file may replace one with that head: its tables are
-    then renamed, and stay. Stopped at any moment, the same call again does the rest.
+    then renamed, and stay. If stopped at any moment, the same call finishes the work.
     """
     try:
         _copy_to_server(file, server, anchor, may_replace)

@@ -18,7 +18,7 @@ from release_pipeline.store.database import WAIT_SECONDS, statement
 
 _T = TypeVar("_T")
 _ADDRESS = re.compile(r"(postgres(?:ql)?:/{2})(?:([^:@/?]+)(:\$\{(?:[A-Za-z_]\w*|file:/[^{}]+)\})?@)?([^@]*)")
-_NUMERIC = (1700,)  # the type of that name, as Postgres numbers it
+_NUMERIC = (1700,)  # the number of that type in Postgres
 _CHECK, _BUSY = "23514", "55P03"  # SQLSTATE of a check that failed, and of a lock that did not come
 _CONNECT = {
     "target_session_attrs": "read-write",  # a standby may be behind
@@ -32,7 +32,7 @@ _CONNECT = {
 
 
 def split_address(text: str) -> tuple[str, str, str] | None:
-    """An address of a Postgres server up to its password, the name of the password (empty without one), and what follows; None
+    """Return an address of a Postgres server up to its password, the name of the password (empty without one), and the rest; None
     where it is no such address, or has the password itself."""
     match = _ADDRESS.fullmatch(text) if text.isprintable() else None
     if match is None or "password" in unquote(match[4]).lower():
@@ -47,7 +47,7 @@ class CheckFailed(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where a registry in Postgres is. `name`: its address without the password, for people; `address`: with it."""
+    """The place of a registry in Postgres. `name`: its address without the password, for people; `address`: with it."""
 
     name: str
     address: str = field(repr=False)
@@ -56,14 +56,14 @@ class Server:
         return self.name
 
     def exists(self) -> bool:
-        """Whether a registry was begun there."""
+        """Return whether a registry was begun there."""
         with self.open(read_only=True) as connection:
             return bool(connection.list_tables())
 
     @contextmanager
     def open(self, *, read_only: bool = False) -> Generator[ServerConnection]:
-        """One transaction, committed when the block ends and given up when it raises. A reader sees the registry as it was at one
-        moment. A writer is alone: it waits for the others, and then sees all that they committed."""
+        """Yield one transaction, committed when the block ends and rolled back when it raises. A reader sees the registry as it
+        was at one moment. There is one writer at a time: it waits for the others, and then sees all that they committed."""
         connection = _connect(self, read_only=read_only)
         try:
             connection.execute(statement("ledger/use_server"), {"wait": f"{WAIT_SECONDS:.0f}s"})
@@ -76,7 +76,7 @@ class Server:
 
 
 class ServerConnection:
-    """A connection that is asked as DuckDB's are."""
+    """A connection with the interface of DuckDB's."""
 
     def __init__(self, server: Server, connection: Any, error: type[Exception]) -> None:
         self._server = server
@@ -84,19 +84,19 @@ class ServerConnection:
         self._error = error
 
     def execute(self, text: str, values: Mapping[str, Any] | None = None) -> Any:
-        """The cursor of a statement with $parameters."""
+        """Return the cursor of a statement with $parameters."""
         return self._ask(lambda: self._execute(text, values))
 
     def list_tables(self) -> set[str]:
-        """The tables of a registry that are there."""
+        """Return the existing tables of a registry."""
         return {name for (name,) in self.execute(statement("ledger/find_tables_in_postgres")).fetchall()}
 
     def commit(self) -> None:
-        """What was written is on the server's disk after this."""
+        """Commit what was written, on the server's disk for good."""
         self._ask(self._connection.commit, is_commit=True)
 
     def close(self) -> None:
-        """Give up what is not committed."""
+        """Roll back what is not committed."""
         self._connection.close()
 
     def _execute(self, text: str, values: Mapping[str, Any] | None) -> Any:
@@ -109,7 +109,7 @@ class ServerConnection:
             return work()
         except self._error as caught:
             code: str | None = getattr(caught, "pgcode", None)
-        raise self._explain(code, is_commit=is_commit)  # outside: nothing leads to the exception of psycopg2
+        raise self._explain(code, is_commit=is_commit)  # outside of the block: nothing leads to the exception of psycopg2
 
     def _explain(self, code: str | None, *, is_commit: bool) -> StoreError:
         where = self._server.name
@@ -158,5 +158,5 @@ def _read_integer(text: str | None, _: object) -> int | None:
 
 @lru_cache
 def _name_parameters(text: str) -> str:
-    """A statement whose $parameters are written as psycopg2 wants them."""
+    """Return a statement whose $parameters are written as psycopg2 wants them."""
     return re.sub(r"\$([a-z_]+)", r"%(\1)s", text.replace("%", "%%"))

@@ -13,7 +13,7 @@ from release_pipeline.errors import SourceError
 from release_pipeline.store.database import Qualified, Subquery, source_errors, statement
 from release_pipeline.store.raw import Columns, OfServer, ReleaseFilter, create_raw, select_columns
 
-_NOT_READ = {  # what is said of each where the server refuses
+_NOT_READ = {  # the message for each error when the server refuses
     False: ("the server or the table cannot be read.", "Check address, rights and table."),
     True: ("the server or the query cannot be read.", "Check address, rights and query: one SELECT, which changes nothing."),
 }
@@ -21,7 +21,7 @@ _NOT_READ = {  # what is said of each where the server refuses
 
 @dataclass(frozen=True, slots=True)
 class PostgresSource(OfServer):
-    """A table or query in Postgres. The address may hold a password: it is in no message, and neither is the query."""
+    """A table or query in Postgres. No message has the address, which may hold a password, nor the query."""
 
     address: str
     table: Qualified | Subquery
@@ -29,7 +29,7 @@ class PostgresSource(OfServer):
 
     @property
     def name(self) -> str:
-        """The table."""
+        """Return the table."""
         return name_of(self.table)
 
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
@@ -41,7 +41,7 @@ class PostgresSource(OfServer):
 
 
 def find_postgres(address: str, *, table: str | None, query: str | None) -> PostgresSource:
-    """The door to a table, or to a query."""
+    """Return the reader of a table, or of a query."""
     found = Qualified(table) if query is None else Subquery(query)
     with _open(address, found) as cursor:
         cursor.execute(statement("stages/select_no_records", table=found))
@@ -49,21 +49,21 @@ def find_postgres(address: str, *, table: str | None, query: str | None) -> Post
 
 
 def name_of(table: Qualified | Subquery) -> str:
-    """What messages call a source."""
+    """Return the name of a source in messages."""
     return "Postgres query" if isinstance(table, Subquery) else f"Postgres table {table}"
 
 
 @contextmanager
 def _open(address: str, table: Qualified | Subquery) -> Generator[Any]:
-    """A cursor on the server; see `begin_reading`."""
+    """Yield a cursor on the server; see `begin_reading`."""
     cursor = begin_reading(address, table)
     with server_errors(table), cursor.connection, cursor:
         yield cursor
 
 
 def begin_reading(address: str, table: Qualified | Subquery) -> Any:
-    """A cursor on the server, in a transaction that changes nothing and sees the source as it is at its first statement; whoever
-    calls closes its connection. ADBC prepares what it executes, so that it is one statement."""
+    """Return a cursor on the server, in a transaction that changes nothing and sees the source as it is at its first statement;
+    the caller closes its connection. ADBC prepares what it executes, so that it is one statement."""
     dbapi, _ = _load_driver()
     with server_errors(table):
         connection = dbapi.connect(address)
@@ -79,7 +79,7 @@ def begin_reading(address: str, table: Qualified | Subquery) -> Any:
 
 @contextmanager
 def server_errors(table: Qualified | Subquery) -> Generator[None]:
-    """ADBC's exceptions may quote the address and cells: they end here."""
+    """Turn ADBC's exceptions, which may quote the address and cells, into our own errors."""
     _, error = _load_driver()
     what, remedy = _NOT_READ[isinstance(table, Subquery)]
     has_failed = False
@@ -92,7 +92,7 @@ def server_errors(table: Qualified | Subquery) -> Generator[None]:
 
 
 def _load_driver() -> tuple[Any, type[Exception]]:
-    """ADBC, and what it raises."""
+    """Return ADBC, and its exceptions."""
     try:
         from adbc_driver_manager import Error
         from adbc_driver_postgresql import dbapi

@@ -1,5 +1,5 @@
-"""site.yaml: its keys as types, and what is wrong with it in words. What stands under `spark`, `alerts`,
-`targets` and `desk` has types of its own, and is read where it is used.
+"""site.yaml: its keys as types, and sentences on what is wrong with it. The sections `spark`, `alerts`, `targets` and `desk`
+have separate types, and are read where they are used.
 
 No message repeats a value: it may be a secret.
 """
@@ -34,24 +34,24 @@ from release_pipeline.store.environment import LEAST, format_size, read_size
 from release_pipeline.store.registry_server import split_address
 
 FILE = "site.yaml"
-Engine: TypeAlias = Literal["auto", "duckdb", "spark", "sql"]  # what counts records where they lie
-Looks: TypeAlias = Literal["allowed", "forbidden"]  # at confidential records, for parameters
+Engine: TypeAlias = Literal["auto", "duckdb", "spark", "sql"]  # what counts records in their source
+Looks: TypeAlias = Literal["allowed", "forbidden"]  # trials on confidential records, for parameters
 
 
 def wrong(what: str, remedy: str = "") -> PydanticCustomError:
-    """What a validator raises: what is wrong, and what to do."""
+    """Return the error of a validator: what is wrong, and what to do."""
     return PydanticCustomError("wrong", "{what}", {"what": what, "remedy": remedy})
 
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """What is said of a value that a key does not take, unless its type raises something of its own (`wrong`)."""
+    """The message about a value that a key does not take, unless its type raises another error (`wrong`)."""
 
     what: str
     remedy: str = ""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """The type, with these words for whatever it refuses."""
+        """Return the type's schema, with this message for any value that it refuses."""
         return core_schema.no_info_wrap_validator_function(self._check, handler(source))
 
     def _check(self, value: Any, inner: Callable[[Any], Any]) -> Any:
@@ -63,14 +63,14 @@ class Say:
 
 
 class Settings(BaseModel):
-    """Keys with values: no others are known. All faults are told at once."""
+    """Keys with values: no others are known. All faults are reported at once."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    mapping: ClassVar[tuple[str, str]] = ("this is no mapping.", "")  # what is said where none stands
+    mapping: ClassVar[tuple[str, str]] = ("this is no mapping.", "")  # the message where there is none
 
     @classmethod
     def find_faults(cls, said: Mapping[str, Any], context: Any) -> Iterator[Problem]:
-        """What is wrong with keys together, whatever else is wrong with them."""
+        """Yield what is wrong with the combination of keys, also if single keys are wrong."""
         yield from ()
 
     @model_validator(mode="wrap")
@@ -117,12 +117,12 @@ def _read_error(error: ErrorDetails) -> Problem:
 
 
 def is_text(value: Any) -> bool:
-    """Whether a value is a text of one line that says something."""
+    """Return whether a value is a text of one line that is not blank."""
     return isinstance(value, str) and bool(value.strip()) and value.isprintable()
 
 
 def meets(condition: Callable[[Any], bool]) -> AfterValidator:
-    """A validator that refuses what does not meet a condition."""
+    """Return a validator that refuses what does not meet a condition."""
 
     def check(value: Any) -> Any:
         if not condition(value):
@@ -152,7 +152,7 @@ Section: TypeAlias = dict[str, Any] | None  # empty where every line below it is
 
 
 class SiteSettings(Settings):
-    """What site.yaml says."""
+    """The settings in site.yaml."""
 
     mapping: ClassVar[tuple[str, str]] = ("settings are keys with values.", "As in: memory: 8 GiB.")
 
@@ -180,7 +180,7 @@ _SITE, _REGISTRY = TypeAdapter(SiteSettings), TypeAdapter[str](Registry)
 
 
 def read_document(file: Path) -> Document | None:
-    """The file as it stands, with the place of every key; None where it is left out or empty."""
+    """Return the content of the file, with the place of every key; None where it is left out or empty."""
     if not file.is_file():
         return None
     document = read_yaml(read_text(file))
@@ -192,20 +192,20 @@ def read_document(file: Path) -> Document | None:
 
 
 def read_settings(file: Path) -> SiteSettings:
-    """What the file says; refused with every fault, its line, and what may stand there."""
+    """Return the settings of the file; refused with every fault, its line, and the valid values there."""
     document = read_document(file)
     return SiteSettings() if document is None else read_as_said(document, _SITE, file=file)
 
 
 def read_registry(file: Path) -> str | None:
-    """The address of the registry's server, if the file names one; whatever else is wrong with it. The file is parsed only where
-    the word is in it, for a run opens the registry often."""
+    """Return the address of the registry's server, if the file names one, also if other keys are wrong. The file is parsed only
+    if the word is in it, since a run opens the registry often."""
     named = file.is_file() and "registry" in read_text(file)
     return read_section(file, "registry", _REGISTRY) if named else None
 
 
 def read_section(file: Path, name: str, kind: TypeAdapter[Any], context: Any = None) -> Any:
-    """What stands under a key of the file, None where nothing does; refused with every fault, and its line. `context`: what
+    """Return the value of a key of the file, None where there is none; refused with every fault, and its line. `context`: what
     `find_faults` asks."""
     document = read_document(file)
     settings: Any = None if document is None else document.value
@@ -215,7 +215,7 @@ def read_section(file: Path, name: str, kind: TypeAdapter[Any], context: Any = N
 
 
 def read_as_said(document: Document, kind: TypeAdapter[Any], *, file: Path, section: str = "", context: Any = None) -> Any:
-    """What a file says, or a section of it, as that type."""
+    """Return a file's content, or a section of it, as that type."""
     value: Any = document.value
     path: Place = (section,) if section else ()
     try:

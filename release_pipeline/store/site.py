@@ -1,4 +1,4 @@
-"""A site: the folder with the policies, the vault, the registry and what is released."""
+"""A site: the folder with the policies, the vault, the registry and the releases."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ _KEY_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The places of one site. `environment` is where ${NAME} in a source is looked up. `in_file`: its registry is a file whatever
-    site.yaml says, for it comes from a backup and is not put back yet."""
+    """The paths of one site. `environment` is where ${NAME} in a source is looked up. `in_file`: its registry is a file, against
+    site.yaml, since it comes from a backup and is not restored yet."""
 
     home: Path
     environment: Mapping[str, str]
@@ -54,22 +54,22 @@ class Site:
 
     @property
     def populations_file(self) -> Path:
-        """Whose budget there is."""
+        """Return the file of the populations and their caps."""
         return self.home / "populations.yaml"
 
     @property
     def vault(self) -> Path:
-        """The confidential side."""
+        """Return the folder of the confidential side."""
         return self.home / "vault"
 
     @property
     def registry_file(self) -> Path:
-        """Where the registry is, unless site.yaml names a server."""
+        """Return the registry's file, unless site.yaml names a server."""
         return self.home / "registry.duckdb"
 
     @property
     def registry(self) -> Path | Server:
-        """Everything that happened, chained: a file, or the server that site.yaml names."""
+        """Return the registry, the chain of everything that happened: a file, or the server that site.yaml names."""
         try:
             address = None if self.in_file else read_registry(self.home / FILE)
         except ReleasePipelineError:
@@ -84,7 +84,7 @@ class Site:
         return Server(f"{before}{after}", f"{before}{secret}{after}")
 
     def _read_password(self, name: str) -> str:
-        """What the environment has for NAME, or a file (file:/FILE)."""
+        """Return the environment's value of NAME, or the content of a file (file:/FILE)."""
         try:
             if name.startswith("file:"):
                 return Path(name.removeprefix("file:")).read_text("utf-8").rstrip("\r\n")
@@ -96,13 +96,13 @@ class Site:
 
     @contextmanager
     def open_registry(self, *, read_only: bool = False) -> Generator[Registry]:
-        """The registry in one transaction; what is written is remembered in the vault, so that an older copy is found out."""
+        """Yield the registry in one transaction; its head is recorded in the vault, so that an older copy is detected."""
         if not (self.vault / "key").exists() and self.has_registry:
             raise VaultDamaged(
                 "the vault's key is missing, and there is a registry.", where=str(self.vault / "key"), remedy=RESTORE
             )
         if not read_only:
-            self._vault_key()  # before there is a registry: of several who begin one, nobody finds it without a key
+            self._vault_key()  # before there is a registry: of several processes that begin one, each finds it with a key
         place, anchor = self.registry, _RegistryAnchor(self)
         if isinstance(place, Server) and self.registry_file.exists():
             move_to_server(self.registry_file, place, anchor=anchor, may_replace=is_restore_over)
@@ -113,69 +113,69 @@ class Site:
 
     @property
     def has_registry(self) -> bool:
-        """Whether anything was ever noted here."""
+        """Return whether anything was ever recorded here."""
         place = self.registry
         begun_in_file = self.registry_file.exists() and not is_unfinished(self.registry_file)
         return begun_in_file or (isinstance(place, Server) and place.exists())
 
     def read_other_registry(self, file: Path | Server) -> tuple[Event, ...]:
-        """The events of another copy of this site's registry, sealed with its key; how many there were, nobody says."""
+        """Return the events of another copy of this site's registry, sealed with its key; how many there were is not recorded."""
         with open_registry(file, anchor=_OtherAnchor(self), read_only=True) as registry:
             return registry.events
 
     def read_other_head(self, file: Path) -> tuple[int, str] | None:
-        """The last event that another copy of this site's vault knows of; None where it knows of none."""
+        """Return the last event that another copy of this site's vault knows of; None where it knows of none."""
         return _RegistryAnchor(self, file).read()
 
     @property
     def dagster_home(self) -> Path:
-        """Dagster's own records of this site."""
+        """Return the folder of Dagster's own records of this site."""
         return self.home / "dagster"
 
     def running_alone(self, *, waiting: Callable[[], None]) -> AbstractContextManager[None]:
-        """No other command runs a release of this site meanwhile; `waiting` is called if one does."""
+        """Hold the lock under which no other command runs a release of this site; `waiting` is called if one does."""
         return locked(self.dagster_home, waiting=waiting)
 
     @property
     def releases(self) -> Path:
-        """The public side: published packages."""
+        """Return the public side: published packages."""
         return self.home / "releases"
 
     def package(self, release: str) -> Path:
-        """Where the package of a release is, or would be (release: policy/partition/rN)."""
+        """Return the folder of a release's package, whether or not it exists (release: policy/partition/rN)."""
         return self.releases / release
 
     @property
     def desk(self) -> Path:
-        """What the desk keeps that is no part of the protocol: tokens, and what people have not signed yet."""
+        """Return the folder of the desk's data outside the protocol: tokens, and what people have not signed yet."""
         return self.home / "desk"
 
     def changing_desk(self) -> AbstractContextManager[None]:
-        """Nobody else changes a file of the desk meanwhile; its folder is there."""
+        """Hold the lock under which no other process changes a file of the desk; its folder is made."""
         return locked(self.desk)
 
     def publishing_alone(self) -> AbstractContextManager[None]:
-        """Nobody else publishes, retracts or supersedes on this site meanwhile."""
+        """Hold the lock under which no other process publishes, retracts or supersedes on this site."""
         return locked(self.vault / "publishing")
 
     def delivering_alone(self, *, waiting: Callable[[], None] | None = None) -> AbstractContextManager[None]:
-        """Nobody else delivers packages of this site to targets, or recalls them, meanwhile."""
+        """Hold the lock under which no other process delivers packages of this site to targets, or recalls them."""
         return locked(self.vault / "delivering", waiting=waiting)
 
     def candidate(self, release: str) -> Path:
-        """The frozen folder of a candidate (release: policy/partition/rN)."""
+        """Return the frozen folder of a candidate (release: policy/partition/rN)."""
         return self.vault / "candidates" / release
 
     def policy_files(self) -> list[Path]:
-        """All policy files, valid or not."""
+        """Return all policy files, valid or not."""
         return list_policies(self.home)
 
     def policy_file(self, name: str) -> Path:
-        """Where the policy of that name stands, or would."""
+        """Return the file of the policy of that name, whether or not it exists."""
         return self.home / "policies" / f"{name}.yaml"
 
     def policy(self, name: str) -> Policy:
-        """The policy of that name, which must stand in the file of that name."""
+        """Return the policy of that name, which must be in the file of that name."""
         file = self.policy_file(name)
         if file not in self.policy_files():
             known = [path.stem for path in self.policy_files()]
@@ -187,7 +187,7 @@ class Site:
         return check_name(load_policy(file), file)
 
     def read_policies(self) -> tuple[list[Policy], list[str]]:
-        """The policies that can be read, and in words what is wrong with the others: one never takes the others down."""
+        """Return the policies that can be read, and sentences on what is wrong with the others: one never affects the others."""
         policies: list[Policy] = []
         broken: list[str] = []
         for file in self.policy_files():
@@ -198,23 +198,24 @@ class Site:
         return policies, broken
 
     def shows_internal_metrics(self) -> bool:
-        """Whether site.yaml says `internal_metrics_in_ui: true`: figures against the original may stand in Dagster's UI."""
+        """Return whether site.yaml has `internal_metrics_in_ui: true`: Dagster's UI may then show figures against the
+        original."""
         return self._settings().internal_metrics_in_ui
 
     @property
     def officer(self) -> str | None:
-        """The fingerprint of the officer's key that site.yaml pins, if it does."""
+        """Return the fingerprint of the officer's key that site.yaml pins, if it does."""
         return self._settings().officer
 
     @property
     def service_key(self) -> Path | None:
-        """The file of the key that publishes by schedule, if site.yaml names it."""
+        """Return the file of the key that publishes by schedule, if site.yaml names it."""
         file = self._settings().service_key
         return None if file is None else self.home / file
 
     @property
     def publishes_by_itself(self) -> bool:
-        """Whether the site names a service's key; no, when site.yaml cannot be read."""
+        """Return whether the site names a service's key; false when site.yaml cannot be read."""
         try:
             return self.service_key is not None
         except ReleasePipelineError:
@@ -222,35 +223,35 @@ class Site:
 
     @property
     def forbids_looks(self) -> bool:
-        """Whether site.yaml says `looks: forbidden`: nobody chooses parameters by looking at confidential records."""
+        """Return whether site.yaml has `looks: forbidden`: no one may choose parameters by trials on confidential records."""
         return self._settings().looks == "forbidden"
 
     @property
     def said_memory(self) -> int | None:
-        """What site.yaml says of `memory`: the bytes that a run may take, if it does."""
+        """Return the setting `memory` of site.yaml, the bytes that a run may take, or None."""
         said = self._settings().memory
         return None if said is None else read_size(said)
 
     @property
     def memory(self) -> int:
-        """The bytes that a run may take: what site.yaml says, or what the machine has."""
+        """Return the bytes that a run may take: by site.yaml, or what the machine has."""
         return machine_memory() if (said := self.said_memory) is None else said
 
     def read_section(self, name: str, kind: TypeAdapter[Any], context: Any = None) -> Any:
-        """What stands under a key of site.yaml, None where nothing does; refused with every fault that is found in it."""
+        """Return the value of a key of site.yaml, None where there is none; refused with every fault that is found in it."""
         return read_section(self.home / FILE, name, kind, context)
 
     @property
     def engine(self) -> str:
-        """What counts records in their source, for methods that count."""
+        """Return what counts records in their source, for methods that count."""
         return self._settings().engine
 
     def _settings(self) -> SiteSettings:
-        """What site.yaml says; it may be left out."""
+        """Return the settings in site.yaml, which may be left out."""
         return read_settings(self.home / FILE)
 
     def keyed_hash(self, content: bytes) -> str:
-        """A hash of confidential content that nobody without the vault's key can test guesses against (HMAC-SHA256)."""
+        """Return a hash of confidential content against which guesses can be tested only with the vault's key (HMAC-SHA256)."""
         return hmac.new(self._vault_key(), content, hashlib.sha256).hexdigest()
 
     def _vault_key(self) -> bytes:
@@ -265,7 +266,7 @@ class Site:
             with os.fdopen(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as new:
                 new.write(secrets.token_bytes(_KEY_BYTES))
             try:
-                os.link(partial, file)  # the first process to come sets the key; the others take it
+                os.link(partial, file)  # the first process sets the key; the others take it
             except FileExistsError:
                 pass
             finally:
@@ -276,11 +277,11 @@ class Site:
         return key
 
 
-_NONE = "-"  # in the place of the hash of no event
+_NONE = "-"  # in place of the hash of no event
 
 
 class _RegistryAnchor:
-    """The registry's seals and its last event, under the vault's key: nobody without it can forge one."""
+    """The registry's seals and its last event, under the vault's key: without it they cannot be forged."""
 
     def __init__(self, site: Site, file: Path | None = None) -> None:
         self._site = site
@@ -298,7 +299,7 @@ class _RegistryAnchor:
         return any(self._site.vault.glob("*.duckdb")) or any(self._site.vault.glob("candidates/*/*/r*"))
 
     def read(self) -> tuple[int, str] | None:
-        """Number and hash, or None if none was ever kept."""
+        """Return number and hash, or None if none was ever recorded."""
         try:
             number, digest, seal = self._file.read_text(encoding="ascii").split()
             known = int(number), "" if digest == _NONE else digest
@@ -313,7 +314,7 @@ class _RegistryAnchor:
         return known
 
     def write(self, number: int, digest: str) -> None:
-        """Keep these."""
+        """Record number and hash of the last event."""
         make_vault(self._file.parent)
         with locked(self._file.parent):  # a server's lock ends with the commit, before this
             if (known := self.read()) is not None and known[0] > number:
@@ -337,7 +338,7 @@ class _RegistryAnchor:
 
 
 class _OtherAnchor(_RegistryAnchor):
-    """For a copy whose last event nobody keeps."""
+    """The anchor of a copy whose last event is not recorded."""
 
     def has_records(self) -> bool:
         return False
@@ -347,7 +348,7 @@ class _OtherAnchor(_RegistryAnchor):
 
 
 def find_site(home: Path | None = None) -> Site:
-    """The site at `home`, at RELEASE_PIPELINE_HOME, or here if there is a `policies/`."""
+    """Return the site at `home`, at RELEASE_PIPELINE_HOME, or here if there is a `policies/`."""
     named = home if home is not None else Path(os.environ[HOME]) if os.environ.get(HOME) else None
     folder = (named or Path()).resolve()
     if is_stopped(folder):
@@ -362,8 +363,7 @@ def find_site(home: Path | None = None) -> Site:
     return Site(folder, dict(os.environ))
 
 
-# Where people reach the site's desk, as site.yaml says under `desk`: for the links in notices, and
-# those that let people in.
+# The address of the site's desk, from `desk` in site.yaml: for the links in notices, and for login links.
 
 
 SECTION = "desk"
@@ -373,7 +373,7 @@ _REFUSAL = Say(
     "this is no address of the desk.",
     'As in "https://desk.example.org", with nothing behind it; by http this machine alone.',
 )
-DeskAddress: TypeAlias = Annotated[  # another than by https could be read, and changed, on its way
+DeskAddress: TypeAlias = Annotated[  # an address without https could be read, and changed, on its way
     StrictStr,
     meets(lambda text: _ORIGIN.fullmatch(text) is not None),
     _REFUSAL,
@@ -381,7 +381,7 @@ DeskAddress: TypeAlias = Annotated[  # another than by https could be read, and 
 
 
 class _OfAddress(BaseModel):
-    """What of the section is asked here: the rest is the desk's (`apps.desk.backend.people`)."""
+    """The part of the section that is needed here: the rest is the desk's (`apps.desk.backend.people`)."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -392,13 +392,13 @@ _SECTION: TypeAdapter[Any] = TypeAdapter(_OfAddress)
 
 
 def read_desk_address(site: Site) -> str:
-    """The address without anything behind it; the empty text where none is said."""
+    """Return the address without anything behind it; the empty text where none is set."""
     said: _OfAddress | None = site.read_section(SECTION, _SECTION)
     return "" if said is None else said.address
 
 
 def check_desk_address(text: str, *, where: str) -> str:
-    """The address that somebody named; `WrongUsage` where site.yaml would not take it either."""
+    """Return the address that somebody named; raises `WrongUsage` where site.yaml would not take it either."""
     address = text.removesuffix("/").lower()
     if _ORIGIN.fullmatch(address) is None:
         raise WrongUsage(_REFUSAL.what, where=where, remedy=_REFUSAL.remedy)

@@ -1,7 +1,7 @@
-"""The doors to confidential sources: CSV, Parquet, Stata, SPSS and SAS files; folders with Parquet files; tables of DuckDB,
-Postgres and Spark, and what a query to Postgres gives.
+"""Readers of confidential sources: CSV, Parquet, Stata, SPSS and SAS files; folders with Parquet files; tables of DuckDB,
+Postgres and Spark, and the result of a query to Postgres.
 
-Each tells its header without reading a record, and loads some of its columns into a DuckDB table `raw`, streaming.
+Each gives its header without reading a record, and loads some of its columns into a DuckDB table `raw`, streaming.
 """
 
 from __future__ import annotations
@@ -49,22 +49,23 @@ class SourceReader(Protocol):
 
     @property
     def name(self) -> str:
-        """How messages call it."""
+        """Return its name in messages."""
         ...
 
     @property
     def header(self) -> tuple[str, ...]:
-        """The columns' names, in order, as written."""
+        """Return the columns' names, in order, as written."""
         ...
 
     @property
     def stamp(self) -> str:
-        """Changes when what is delivered changes; empty where only reading it tells."""
+        """Return a stamp that changes when the delivered content does; empty where only reading it shows that."""
         ...
 
     @property
     def written(self) -> float | None:
-        """When what is delivered was last written or moved, in seconds since 1970; None where nothing shows it, as of a table."""
+        """Return when the content was last written or moved, in seconds since 1970; None where that cannot be known, as of a
+        table."""
         ...
 
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
@@ -85,12 +86,12 @@ class FileSource:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files that the records are in, in their order."""
+        """Return the files that the records are in, in their order."""
         return self.parts or (self.path,)
 
     @property
     def name(self) -> str:
-        """The path; of one with ${NAME}, as it is declared."""
+        """Return the path; of one with ${NAME}, as it is declared."""
         return self.shown_as or str(self.path)
 
     @property
@@ -112,7 +113,7 @@ class FileSource:
             create_raw(self._scan(into), columns, release)
 
     def scan_parquet(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
-        """The records of Parquet files, read where they lie."""
+        """Return the records of Parquet files, read in place."""
         return connection.read_parquet([_literal(path) for path in self.files], hive_partitioning=False)
 
     def _scan(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
@@ -142,7 +143,7 @@ class DuckdbSource:
 
     @property
     def name(self) -> str:
-        """The path and the table."""
+        """Return the path and the table."""
         return f"{self.shown_as or self.path} table {self.table}"
 
     @property
@@ -152,7 +153,7 @@ class DuckdbSource:
 
     @property
     def written(self) -> float | None:
-        """See `SourceReader`: None, for other tables are written to the same file."""
+        """See `SourceReader`: None, since other tables are written to the same file."""
         return None
 
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
@@ -163,7 +164,7 @@ class DuckdbSource:
 
     @contextmanager
     def open(self, *, memory: int | None) -> Generator[duckdb.DuckDBPyRelation]:
-        """The table, to be read where it is."""
+        """Yield the table, to be read in place."""
         with _as_declared(self.path, self.shown_as), open_delivered(self.path, self.table, memory=memory) as connection:
             with source_errors(self.name):
                 create_macros(connection)
@@ -178,7 +179,7 @@ def find_source(
     expected: frozenset[str],
     spark: SparkAddress | None = None,
 ) -> SourceReader:
-    """The door to the source that a policy declares.
+    """Return the reader of the source that a policy declares.
 
     Paths are taken from `folder`; `${NAME}` in path or address is replaced from `values` (the environment). Of a CSV's possible
     delimiters, the one that finds `expected` names is used. `spark`: the server that has the catalogue of a Spark table.
@@ -201,7 +202,7 @@ def find_source(
 
 @contextmanager
 def _as_declared(path: Path, shown_as: str) -> Generator[None]:
-    """Errors name a file as the policy does where ${NAME} stands in it: what the environment has may be a secret."""
+    """Make errors name a file as the policy does, with its ${NAME}: the value from the environment may be a secret."""
     try:
         yield
     except ReleasePipelineError as error:
@@ -222,7 +223,7 @@ def _find_spark_table(table: str, spark: SparkAddress | None) -> SourceReader:
 
 
 def find_file(path: Path, *, expected: frozenset[str]) -> FileSource | SurveySource:
-    """The door to a file, its format told by its ending; or to a folder with Parquet files."""
+    """Return the reader of a file, whose format its ending shows; or of a folder with Parquet files."""
     if path.is_dir():
         return _find_folder(path)
     _check_file(path)
@@ -239,7 +240,8 @@ def find_file(path: Path, *, expected: frozenset[str]) -> FileSource | SurveySou
 
 
 def list_parquet(folder: Path) -> tuple[Path, ...]:
-    """The Parquet files that are directly in a folder, by name, without those that `_` or `.` begins: they are no records."""
+    """Return the Parquet files that are directly in a folder, by name, without those that begin with `_` or `.`, which are no
+    records."""
     try:
         found = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".parquet" and path.name[0] not in "_.")
         return tuple(path for path in found if path.is_file())
@@ -248,7 +250,7 @@ def list_parquet(folder: Path) -> tuple[Path, ...]:
 
 
 def _find_folder(folder: Path) -> FileSource:
-    """The door to all Parquet files in a folder, which have the same columns and types."""
+    """Return the reader of all Parquet files in a folder, which have the same columns and types."""
     import pyarrow as pa  # a large library: only where it is used
 
     paths, schemas = list_parquet(folder), list[pa.Schema]()
@@ -269,7 +271,7 @@ def _find_folder(folder: Path) -> FileSource:
 
 
 def read_ending(name: str, *, where: str) -> str:
-    """The format that a file's name tells; refused in words where no such file is read."""
+    """Return the format that a file's name shows; refused where no such file is read."""
     ending = Path(name.lower()).suffix
     if ending in _WORKBOOKS:
         raise SourceError(
@@ -285,7 +287,7 @@ def read_ending(name: str, *, where: str) -> str:
     return ending
 
 
-@lru_cache(maxsize=16)  # a timetable looks at a source every half minute: it reads the header of each version once
+@lru_cache(maxsize=16)  # a timetable checks a source every half minute: it reads the header of each version once
 def _read_survey_header(path: Path, stamp: str, ending: str) -> tuple[str, ...]:
     return _check_names(open_survey(path, ending, where=str(path)), str(path)).header
 
@@ -307,7 +309,7 @@ def _check_names(source: _Delivered, where: str) -> _Delivered:
 def open_raw(
     source: SourceReader, columns: Columns, *, release: ReleaseFilter | None = None, derive: Mapping[str, Derived] = _NONE
 ) -> Generator[RawTable]:
-    """Some columns of a source, loaded in memory and never spilled to disk; for `mask`, which keeps nothing."""
+    """Yield some columns of a source, loaded in memory and never spilled to disk; for `mask`, which stores nothing."""
     with open_memory() as connection:
         yield load_raw(connection, source, columns, release=release, derive=derive)
 
@@ -320,7 +322,7 @@ def load_raw(
     release: ReleaseFilter | None = None,
     derive: Mapping[str, Derived] = _NONE,
 ) -> RawTable:
-    """Create the table `raw` in this database from some columns of a source, and those that are derived of them."""
+    """Create the table `raw` in this database from some columns of a source, and the columns derived from them."""
     with source_errors(source.name):
         create_macros(connection)
     source.load(connection, columns, release)
@@ -337,7 +339,7 @@ def _find_duckdb(path: Path, table: str) -> DuckdbSource:
 
 
 def _literal(path: Path) -> str:
-    """The path for DuckDB, which would take *, ? and [ for a pattern and read other files, and ~ for a home."""
+    """Return the path for DuckDB, which would take *, ? and [ for a pattern and read other files, and ~ for a home."""
     return re.sub(r"([*?[])", r"[\1]", str(path.absolute()))
 
 

@@ -1,5 +1,5 @@
-"""Stata, SPSS and SAS files: their header and labels, and their records as codes. `survey_reader` reads them, in a process of its
-own, for a damaged file may end the process that reads it."""
+"""Stata, SPSS and SAS files: their header and labels, and their records as codes. `survey_reader` reads them, in a separate
+process, since a damaged file may end the process that reads it."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ _REASONS = {  # what is wrong, and what to do; {kind}: whose file it is
 
 @dataclass(frozen=True, slots=True)
 class SurveyColumn:
-    """A column as the file describes it: metadata, and no entry of a record. `labels`: codes with what they mean; `missing`: the
-    ranges of codes, ends included, that the file says stand for no answer."""
+    """A column as the file describes it: metadata, and no entry of a record. `labels`: codes with their meanings; `missing`: the
+    ranges of codes, ends included, that mean no answer according to the file."""
 
     name: str
     label: str = ""
@@ -50,7 +50,7 @@ class SurveyColumn:
 
 @dataclass(frozen=True, slots=True)
 class SurveyFile:
-    """What a file says of itself: its label, and its columns in their order."""
+    """A file's own description: its label, and its columns in their order."""
 
     label: str
     columns: tuple[SurveyColumn, ...]
@@ -67,7 +67,7 @@ class SurveySource:
 
     @property
     def name(self) -> str:
-        """The path; of one with ${NAME}, as it is declared."""
+        """Return the path; of one with ${NAME}, as it is declared."""
         return self.shown_as or str(self.path)
 
     @property
@@ -96,26 +96,26 @@ class SurveySource:
 
 
 def stamp_file(path: Path, name: str) -> str:
-    """Changes when a file is written, or another is put in its place. `name`: how messages call it."""
+    """Return a stamp that changes when a file is written, or replaced by another. `name`: its name in messages."""
     with source_errors(name):
         known = path.stat()
     return f"{known.st_size} {known.st_mtime_ns} {known.st_ino}"
 
 
 def changed_at(path: Path) -> float:
-    """When a file was last written, or put in its place: the time of its change, which nobody can set."""
+    """Return when a file was last written or replaced: the time of its change, which cannot be set."""
     with source_errors(path):
         return path.stat().st_ctime
 
 
 def open_survey(path: Path, ending: str, *, where: str) -> SurveySource:
-    """The door to such a file, whose own name may not tell its kind."""
+    """Return the reader of such a file, whose own name may not show its kind."""
     header = tuple(column.name for column in describe_survey(path, ending, where=where).columns)
     return SurveySource(path, ending, header)
 
 
 def describe_survey(path: Path, ending: str, *, where: str) -> SurveyFile:
-    """The columns of a file with their labels, and the file's own."""
+    """Return the columns of a file with their labels, and the file's own."""
     with _ask(path, ending, where, None) as answer:
         written = answer.read()
     content = cast(dict[str, Any], json.loads(written or b'{"columns": []}'))  # empty: refused already, when the reader ended
@@ -134,7 +134,7 @@ def describe_survey(path: Path, ending: str, *, where: str) -> SurveyFile:
 
 @contextmanager
 def _ask(path: Path, ending: str, where: str, columns: Sequence[str] | None) -> Generator[BinaryIO]:
-    """What the reader answers; refused where it does not end well, whatever was made of its answer."""
+    """Yield the reader's answer; refused where the reader does not end well, even after the answer was used."""
     request = json.dumps({"path": str(path), "ending": ending, "columns": columns}).encode()
     command = [sys.executable, "-P", "-m", _PROGRAM]
     with subprocess.Popen(  # noqa: S603
@@ -150,7 +150,7 @@ def _ask(path: Path, ending: str, where: str, columns: Sequence[str] | None) -> 
             reader.stdin.write(request)
             reader.stdin.close()
             yield cast(BinaryIO, reader.stdout)
-        except (SourceError, ValueError, OSError):  # of a broken answer: why it broke is what counts
+        except (SourceError, ValueError, OSError):  # an error from a broken answer: the reason why it broke is reported
             reader.stdout.close()
             if reader.wait() == 0:
                 raise
@@ -164,7 +164,8 @@ def _ask(path: Path, ending: str, where: str, columns: Sequence[str] | None) -> 
 
 
 def _environment() -> dict[str, str]:
-    """What Python needs to start, and no password; one thread, for each more takes of the memory that the reader may have."""
+    """Return the variables that Python needs to start, and no password; one thread, since each takes some of the reader's
+    memory."""
     kept = {name: value for name, value in os.environ.items() if name.startswith(_KEPT)}
     return kept | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 

@@ -1,8 +1,8 @@
-"""The reader of Stata, SPSS and SAS files: a program of its own, `python -m release_pipeline.store.survey_reader`.
+"""The reader of Stata, SPSS and SAS files: a separate program, `python -m release_pipeline.store.survey_reader`.
 
-The parser behind pyreadstat is C, and there are damaged files that end the process it runs in. So that is this one: it gets a
-request on its standard input, and answers with facts as JSON or with records as an Arrow stream of texts, each entry as the file
-has it, a code and never its label. What goes wrong is one number, its exit code: what libraries say may quote cells.
+The parser behind pyreadstat is C, and some damaged files end its process. So it has this separate one: it gets a request on its
+standard input, and answers with facts as JSON or with records as an Arrow stream of texts, each entry as the file has it, a code
+and never its label. An error is one number, its exit code: messages of libraries may quote cells.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ NO_READER, DAMAGED, ENCODING, DATES, MEMORY, SHORT, SEVERAL, SAME_NAMES = range(
 ENDINGS = (".dta", ".sav", ".zsav", ".sas7bdat", ".xpt")
 _CELLS = 2_000_000  # in memory at once
 _ROWS = 400_000
-_MEMORY = 4 << 30  # bytes of address space: what a damaged header asks for ends here
-_HEADER_SECONDS = 120  # of a processor: a header without end is none
+_MEMORY = 4 << 30  # bytes of address space: an excessive request of a damaged header ends here
+_HEADER_SECONDS = 120  # of a processor: longer means an endless header
 _XPORT_LINE = 80
 _XPORT_MEMBERS = (b"HEADER RECORD*******MEMBER  HEADER RECORD!!!!!!!", b"HEADER RECORD*******MEMBV8  HEADER RECORD!!!!!!!")
 
@@ -33,7 +33,7 @@ Read: TypeAlias = Callable[..., tuple[Mapping[str, Sequence[Any]], Any]]
 
 
 class _Refused(Exception):
-    """What is wrong, as an exit code."""
+    """An error, as an exit code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -41,9 +41,9 @@ class _Refused(Exception):
 
 
 def main() -> int:
-    """Answer the request on standard input; gives the exit code."""
+    """Answer the request on standard input; returns the exit code."""
     answer = os.fdopen(os.dup(1), "wb")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whatever a library prints
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # against anything that a library prints
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core has cells
     _limit(resource.RLIMIT_AS, _MEMORY)
     warnings.simplefilter("ignore")
@@ -64,7 +64,7 @@ def main() -> int:
     except MemoryError:
         return MEMORY
     except Exception as error:
-        return 0 if getattr(error, "errno", None) == errno.EPIPE else DAMAGED  # nobody listens any more: they know why
+        return 0 if getattr(error, "errno", None) == errno.EPIPE else DAMAGED  # the receiver has stopped, and knows why
     return 0
 
 
@@ -81,7 +81,7 @@ def _answer(request: Mapping[str, Any], answer: BinaryIO) -> None:
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         _, known = read(metadataonly=True)
-    if any("duplicated" in str(warning.message) for warning in warned):  # it gives one of them another name
+    if any("duplicated" in str(warning.message) for warning in warned):  # the library renames one of them
         raise _Refused(SAME_NAMES)
     if request["columns"] is None:
         told = {"label": str(known.file_label or ""), "columns": [_describe(known, name) for name in known.column_names]}
@@ -91,7 +91,7 @@ def _answer(request: Mapping[str, Any], answer: BinaryIO) -> None:
 
 
 def _find_reader(path: str, ending: str) -> Read:
-    """The function that reads this kind of file: user-defined missing entries as they are, dates as dates."""
+    """Return the function that reads this kind of file: user-defined missing entries as they are, dates as dates."""
     import pyreadstat
     from pyreadstat.pyreadstat import parser_entry_point
 
@@ -110,7 +110,7 @@ def _find_reader(path: str, ending: str) -> Read:
 
 
 def _check_transport(path: Path) -> None:
-    """Refuse a transport file that ends within a line, for it has no count of its records, or that has several tables."""
+    """Refuse a transport file that ends within a line, since it has no count of its records, or that has several tables."""
     if path.stat().st_size % _XPORT_LINE:
         raise _Refused(SHORT)
     members = 0
@@ -132,7 +132,7 @@ def _write_records(read: Read, known: Any, columns: Sequence[str], answer: Binar
 
 
 def _read_chunks(read: Read, known: Any, columns: Sequence[str]) -> Iterator[Mapping[str, Sequence[Any]]]:
-    """The records, some at a time, in order; refused where there are fewer than the file says."""
+    """Yield the records, some at a time, in order; refused where there are fewer than the file says."""
     rows = max(1, min(_ROWS, _CELLS // len(columns)))
     declared = known.number_rows if isinstance(known.number_rows, int) and known.number_rows >= 0 else None
     done = 0
@@ -149,7 +149,7 @@ def _read_chunks(read: Read, known: Any, columns: Sequence[str]) -> Iterator[Map
 
 
 def _list_formats(known: Any) -> dict[str, list[str]]:
-    """The formats of Stata by which days and moments are shown, however they write them."""
+    """Return the formats of Stata that show days and moments, however they write them."""
     formats = {str(name) for name in known.original_variable_types.values() if str(name).startswith("%")}
     days = sorted(name for name in formats if name.lstrip("%-").startswith(("td", "d")))
     moments = sorted(name for name in formats if name.lstrip("%-").startswith(("tc", "tC")) and not name.startswith("%tcHH"))
@@ -157,7 +157,7 @@ def _list_formats(known: Any) -> dict[str, list[str]]:
 
 
 def _as_text(values: Sequence[Any], kind: str) -> Any:
-    """A column as the texts that a CSV would have; a tagged missing entry is a point and its letter."""
+    """Return a column as the texts that a CSV would have; a tagged missing entry is a point and its letter."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -165,7 +165,7 @@ def _as_text(values: Sequence[Any], kind: str) -> Any:
         return pa.array([value or None for value in values], pa.string())  # these files know no other missing text
     try:
         return _write_numbers(pa.array(values, pa.float64()), narrow=kind == "float")
-    except (pa.ArrowInvalid, pa.ArrowTypeError):  # something else among them
+    except (pa.ArrowInvalid, pa.ArrowTypeError):  # another type is among them
         pass
     others = [None if value is None or isinstance(value, int | float) else _write_other(value) for value in values]
     numbers = pa.array([value if isinstance(value, int | float) else None for value in values], pa.float64())
@@ -173,15 +173,15 @@ def _as_text(values: Sequence[Any], kind: str) -> Any:
 
 
 def _write_other(value: Any) -> str:
-    """What stands among numbers and is none: a letter of Stata or SAS, a day, a moment, a time."""
+    """Return the text of an entry among numbers that is none: a letter of Stata or SAS, a day, a moment, a time."""
     if isinstance(value, str):
         return f".{value}"
     return str(value.isoformat(sep=" ") if hasattr(value, "year") and hasattr(value, "hour") else value.isoformat())
 
 
 def _write_numbers(numbers: Any, *, narrow: bool) -> Any:
-    """Whole ones without a point; others with as few digits as tell them from their neighbours, of four bytes where they are
-    `narrow`."""
+    """Return the numbers as texts: whole ones without a point; others with as few digits as distinguish them from their
+    neighbours, of four bytes where they are `narrow`."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -192,7 +192,7 @@ def _write_numbers(numbers: Any, *, narrow: bool) -> Any:
 
 
 def _describe(known: Any, name: str) -> dict[str, Any]:
-    """A column with its labels: of the file, and of no record."""
+    """Return a column with its labels: of the file, and of no record."""
     is_text = str(known.readstat_variable_types[name]) == "string"
     labels: Mapping[Any, Any] = known.variable_value_labels.get(name) or {}
     missing: Sequence[Mapping[str, Any]] = known.missing_ranges.get(name) or ()

@@ -1,8 +1,8 @@
-"""Tables as files of Stata and SPSS, with labels and reasons for no value; and these files read back, for one more look.
+"""Tables as files of Stata and SPSS, with labels and reasons for no value; and reading these files back, as a check.
 
-The same table gives the same bytes: both formats note when a file was made, and that is set to one moment here, in place and
-without a change of length. What is read here was written here, and its hash was compared: files of others are for
-`survey_reader`, a process of its own.
+The same table gives the same bytes: both formats record when a file was made, and that is set to one moment here, in place and
+without a change of length. Only files that were written here, with a compared hash, are read here: files of others are for
+`survey_reader`, a separate process.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SPSS_TIME = slice(92, 109)  # of the header: the day (dd mmm yy) and the time (
 _SPSS_MOMENT = b"01 Jan 7000:00:00"
 _SPSS_SHAPE = re.compile(rb"[ 0-9]\d [A-Z][a-z]{2} \d\d\d\d:\d\d:\d\d")
 _HEADER = 512
-_MOMENTS = {"dta": {"date": "%td", "moment": "%tc"}, "sav": {"date": "DATE11", "moment": "DATETIME20"}}  # how they are shown
+_MOMENTS = {"dta": {"date": "%td", "moment": "%tc"}, "sav": {"date": "DATE11", "moment": "DATETIME20"}}  # their display formats
 _TYPES: dict[str, Any] = {  # of columns in a published table
     "text": pa.string(),
     "whole number": pa.int64(),
@@ -39,7 +39,7 @@ _TYPES: dict[str, Any] = {  # of columns in a published table
 
 
 def need_survey_formats() -> ModuleType:
-    """What writes these files; refused where it is not installed."""
+    """Return the library that writes these files; refused where it is not installed."""
     try:
         import pyreadstat
     except ImportError:
@@ -52,7 +52,7 @@ def need_survey_formats() -> ModuleType:
 
 
 def write_survey(path: Path, table: pa.Table, columns: Sequence[FileColumn], form: SurveyFormat) -> None:
-    """A published table in one of these formats, with what the policy says of its columns."""
+    """Write a published table in one of these formats, with the policy's description of its columns."""
     import pandas as pd
 
     writer = need_survey_formats()
@@ -73,7 +73,7 @@ def write_survey(path: Path, table: pa.Table, columns: Sequence[FileColumn], for
         }
     try:
         (writer.write_dta if form == "dta" else writer.write_sav)(frame, str(path), **options)
-    except Exception:  # what the library says may quote cells
+    except Exception:  # the library's message may quote cells
         what = f"this table cannot be written as {form}."
         raise WrongUsage(
             what, where="publish.formats", remedy=f"Release it without {form}, and tell us: a rule is missing."
@@ -82,8 +82,8 @@ def write_survey(path: Path, table: pa.Table, columns: Sequence[FileColumn], for
 
 
 def try_survey(columns: Sequence[FileColumn], form: SurveyFormat) -> None:
-    """Write a file of such columns with one empty record and read it back, so that what cannot be written, or would not be read
-    as it was meant, is refused before there is anything to lose."""
+    """Write a file of such columns with one empty record and read it back, so that columns that cannot be written, or would be
+    read differently, are refused before anything can be lost."""
     empty: dict[str, Any] = {}
     for column in columns:
         empty[column.name] = pa.array([None], _TYPES[column.kind])
@@ -95,13 +95,13 @@ def try_survey(columns: Sequence[FileColumn], form: SurveyFormat) -> None:
 
 
 def read_survey(path: Path, columns: Sequence[FileColumn], form: SurveyFormat) -> pa.Table:
-    """What `write_survey` has written, as the table that it was: numbers without a value, and why in a column next to them.
-    Refused where the file says other things of its columns than were written."""
+    """Return the file of `write_survey` as the original table: numbers without a value, and the reason in a column next to them.
+    Refused where the file describes its columns differently than they were written."""
     reader = need_survey_formats()
     read = reader.read_dta if form == "dta" else reader.read_sav
     try:
         cells, known = read(str(path), user_missing=True, output_format="dict", disable_datetime_conversion=True)
-    except Exception:  # what the library says may quote cells
+    except Exception:  # the library's message may quote cells
         raise _changed(path, "it cannot be read") from None
     if list(cells) != [column.name for column in columns]:
         raise _changed(path, "it has other columns")
@@ -117,7 +117,7 @@ def _changed(path: Path, why: str) -> SourceError:
 
 
 class _Letter(bytes):
-    """A letter of Stata, which the library takes by its code. It looks at the first hundred cells: were all of them texts, it
+    """A letter of Stata, which the library takes by its code. It looks at the first hundred cells: if all of them were texts, it
     would take the column for one of texts."""
 
     __slots__ = ()
@@ -130,8 +130,8 @@ class _Letter(bytes):
 
 
 def _make_series(table: pa.Table, column: FileColumn, form: SurveyFormat) -> Any:
-    """The cells as the library takes them. The type is the policy's choice, never that of the cells: a whole number of 32 bits
-    where all declared ones are, else a double; with letters of Stata among them, objects that become doubles."""
+    """Return the cells as the library takes them. The type is the policy's choice, never that of the cells: a whole number of 32
+    bits where all declared ones are, else a double; with letters of Stata among them, objects that become doubles."""
     import pandas as pd
 
     cells: list[Any] = table.column(column.name).to_pylist()
@@ -156,25 +156,25 @@ def _moment_of(cell: date | datetime) -> datetime:
 
 
 def _value_labels(column: FileColumn, form: SurveyFormat) -> dict[Any, str]:
-    """Of values and of reasons, by what stands in the cell."""
+    """Return the labels of values and of reasons, by the entry in the cell."""
     is_text = column.kind == "text"
     reasons = {code if form == "dta" else int(code): why for why, code in column.reasons.items()}
     return {entry if is_text else int(entry): label for entry, label in column.labels.items()} | reasons
 
 
 def _missing_ranges(column: FileColumn) -> list[dict[str, int]]:
-    """The codes for no value: each, or where SPSS takes no more of them the range that has them all."""
+    """Return the codes for no value: each, or the range of them all where SPSS takes no more single ones."""
     codes = sorted(map(int, column.reasons.values()))
     return [{"lo": code, "hi": code} for code in codes] if len(codes) <= DISCRETE else [{"lo": codes[0], "hi": codes[-1]}]
 
 
 def _spss_format(column: FileColumn) -> str:
-    """How numbers are shown: with all their decimals, which SPSS would cut to two."""
+    """Return the display format of numbers: with all their decimals, which SPSS would cut to two."""
     return f"F{min(40, 16 + column.decimals)}.{min(16, column.decimals)}"
 
 
 def _set_moment(path: Path, form: SurveyFormat) -> None:
-    """Replace the moment at which the file was made; refused where it does not stand where the format has it."""
+    """Replace the moment at which the file was made; refused where it is not at its place in the format."""
     with path.open("r+b") as file:
         head = file.read(_HEADER)
         if form == "dta":
@@ -191,7 +191,7 @@ def _set_moment(path: Path, form: SurveyFormat) -> None:
 
 
 def _check_described(path: Path, column: FileColumn, known: Any, form: SurveyFormat) -> None:
-    """Label, labels and reasons of a column are those of the policy."""
+    """Check that label, labels and reasons of a column are those of the policy."""
     if (known.column_names_to_labels.get(column.name) or "") != column.label:
         raise _changed(path, f"{column.name} has another label")
     if dict(known.variable_value_labels.get(column.name) or {}) != _value_labels(column, form):
@@ -204,7 +204,7 @@ def _check_described(path: Path, column: FileColumn, known: Any, form: SurveyFor
 
 
 def _read_column(cells: Sequence[Any], column: FileColumn, form: SurveyFormat) -> dict[str, Any]:
-    """A column, and behind it that of its reasons where these stand in its cells."""
+    """Return a column, and behind it that of its reasons where these are in its cells."""
     if column.kind == "text":
         return {column.name: pa.array([cell or None for cell in cells], pa.string())}
     kind = _TYPES[column.kind]
@@ -220,7 +220,7 @@ def _read_column(cells: Sequence[Any], column: FileColumn, form: SurveyFormat) -
 
 
 def _as_numbers(cells: Sequence[Any], column: FileColumn, form: SurveyFormat) -> list[Any]:
-    """Numbers, dates or times; nothing where there is none."""
+    """Return numbers, dates or times as numbers; None where there is none."""
     return [None if cell is None else _as_number(cell, column.kind, form) for cell in cells]
 
 

@@ -1,7 +1,8 @@
-"""Puts one folder in the place of another, which is moved aside and never deleted. Stopped at any moment, nothing is lost.
+"""Puts one folder in place of another, which is moved aside and never deleted. If it is stopped at any moment, nothing is
+lost.
 
-The new folder is made in a hidden one next to the place, which also names where the old one goes, before it goes there. Between
-the two renames nothing is in the place: who finds it so puts the old one back, and begins again.
+The new folder is made in a hidden one next to the place, which also names the destination of the old one, before that is moved.
+Between the two renames nothing is in the place: a process that finds it so puts the old one back, and begins again.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ _SITE, _ASIDE = "site", "aside"
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """A folder, and the path that it is moved to before another takes its place; None where there is none yet."""
+    """A folder, and the path that it is moved to before another replaces it; None where there is none yet."""
 
     folder: Path
     aside: Path | None
 
     @property
     def staged(self) -> Path:
-        """The folder that takes the place."""
+        """Return the new folder, which replaces the old one."""
         return find_left(self.folder) / _SITE
 
     def finish(self) -> None:
-        """The new folder is in the place after this, and the old one aside."""
+        """Move the old folder aside, and the new one into its place."""
         for folder in (self.staged, *(path for path in self.staged.rglob("*") if path.is_dir())):
             sync(folder)
         if self.aside is not None:
@@ -47,7 +48,7 @@ class Swap:
 
 @contextmanager
 def swapping(folder: Path) -> Generator[Swap]:
-    """Put something in the place of a folder, one process at a time. Unless it is finished, everything stays as it was."""
+    """Yield a swap that replaces a folder, one process at a time. Unless it is finished, everything stays as it was."""
     if not folder.name:
         raise StoreError("nothing can be put in the place of this.", where=str(folder), remedy="Name a new folder.")
     make_folder(folder.parent, mode=0o755)
@@ -62,17 +63,17 @@ def swapping(folder: Path) -> Generator[Swap]:
 
 
 def find_left(folder: Path) -> Path:
-    """The hidden folder next to a place, which is there while something is put in it, or after that was stopped."""
+    """Return the hidden folder next to a place, which exists during a swap, or after one that was stopped."""
     return folder.with_name(f".{folder.name}.restoring")
 
 
 def is_stopped(folder: Path) -> bool:
-    """Whether it was stopped between the two renames, so that nothing is in the place."""
+    """Return whether it was stopped between the two renames, so that nothing is in the place."""
     return bool(folder.name) and not folder.exists() and (find_left(folder) / _ASIDE).exists()
 
 
 def put_back(folder: Path) -> None:
-    """What a swap that was stopped has moved aside is in its place again, and what it made is gone."""
+    """Put the old folder of a stopped swap back into its place, and remove the new one."""
     left = find_left(folder)
     if not left.exists():
         return
@@ -91,7 +92,7 @@ def put_back(folder: Path) -> None:
 
 
 def _note_aside(folder: Path, aside: Path) -> None:
-    """Note where the old folder goes, on the disk before it goes there."""
+    """Record the destination of the old folder, on the disk before it is moved."""
     note = find_left(folder) / _ASIDE
     partial = note.with_name(f".{_ASIDE}")
     with partial.open("w", encoding="utf-8") as file:
@@ -104,7 +105,7 @@ def _note_aside(folder: Path, aside: Path) -> None:
 
 
 def _find_aside(folder: Path) -> Path:
-    """A name that nothing has yet."""
+    """Return a name that does not exist yet."""
     name = f"{folder.name}.before-restore-{datetime.now(UTC):%Y%m%dT%H%M%S}"
     names = (name, *(f"{name}-{number}" for number in range(2, 1000)))
     return next(folder.with_name(name) for name in names if not folder.with_name(name).exists())

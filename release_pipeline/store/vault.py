@@ -43,7 +43,7 @@ _BATCH = 1 << 17  # records that are counted together
 class ReleaseWorkspace(PeopleTables):
     """The tables and notes of one release. A stage writes its tables and its note in one transaction.
 
-    The transaction has the file for itself, so that a column is hashed once, until its table is written again.
+    The transaction has exclusive use of the file, so that a column is hashed once, until its table is written again.
     """
 
     def __init__(
@@ -54,19 +54,19 @@ class ReleaseWorkspace(PeopleTables):
         self._memory = memory
         self._hashes: dict[str, dict[str, str]] = {}  # of columns, by table
         self._stored: dict[str, tuple[str, ...]] | None = None  # the columns of each table
-        self._opened = opened or ExitStack()  # what is open as long as this is
+        self._opened = opened or ExitStack()  # open as long as this is
 
     def ingest(
         self, source: SourceReader, columns: Columns, *, release: ReleaseFilter | None, derive: Mapping[str, Derived]
     ) -> RawTable:
-        """Replace the table `raw` by what the source delivers, and what is derived of it."""
+        """Replace the table `raw` by the source's records, and the columns derived from them."""
         self._drop("raw")
-        self._stored = None  # it is made by others
+        self._stored = None  # made elsewhere
         load_raw(self._connection, source, columns, release=release, derive=derive)
         return self.raw(source.name)
 
     def raw(self, source_name: str) -> RawTable:
-        """The table `raw`."""
+        """Return the table `raw`."""
         return RawTable(self._connection, source_name, memory=self._memory)
 
     def open_in_place(
@@ -78,8 +78,8 @@ class ReleaseWorkspace(PeopleTables):
         engine: str,
         workers: SparkAddress | None,
     ) -> RecordsInPlace | None:
-        """The records in their source, where an engine counts them there: in Parquet files, in tables of DuckDB, Postgres or
-        Spark. `engine`: as site.yaml names it; `workers`: the server whose workers read files, if it is Spark."""
+        """Return the records in their source, where an engine counts them there: in Parquet files, in tables of DuckDB, Postgres
+        or Spark. `engine`: as site.yaml names it; `workers`: the server whose workers read files, if it is Spark."""
         if isinstance(source, FileSource) and source.format == "parquet":
             if workers is not None:
                 return SparkFiles(workers, source.name, source.files, columns, release)
@@ -97,11 +97,11 @@ class ReleaseWorkspace(PeopleTables):
         return None
 
     def cells(self, source_name: str, table: str) -> RawTable:
-        """A table of different cells of a column, read as `raw` is."""
+        """Return a table of different cells of a column, read as `raw` is."""
         return RawTable(self._connection, source_name, table=table, times=TIMES, memory=self._memory)
 
     def write(self, name: str, table: AnyTable | Iterable[pa.RecordBatch]) -> None:
-        """Replace the table `name`, part by part where it comes so: one part at least."""
+        """Replace the table `name`, part by part if it comes in parts, at least one."""
         self._drop(name)
         types: list[Any] | None = None
         if isinstance(table, ColumnTable):
@@ -115,17 +115,17 @@ class ReleaseWorkspace(PeopleTables):
                 self._find_stored()[name], types = tuple(part.column_names), relation.types
             elif relation.types == types and tuple(part.column_names) == self._find_stored()[name]:
                 relation.insert_into(name)
-            else:  # the database would make of them what came before
+            else:  # the database would create them from the earlier content
                 raise TypeError(f"a part of the table '{name}' has other columns or types than those before.")
 
     def count_rows(self, name: str) -> int:
-        """How many rows the table `name` has."""
+        """Return how many rows the table `name` has."""
         self.columns(name)
         return self._connection.table(name).shape[0]
 
     def slices(self, name: str, columns: Sequence[str], *, rows: int) -> Iterator[pa.Table]:
-        """Some columns of the table `name`, so many rows at a time, as they were written, in a transaction before; at least one
-        slice."""
+        """Yield some columns of the table `name`, so many rows at a time, as they were written, in a transaction before; at least
+        one slice."""
         count, text = self.count_rows(name), statement("stages/read_slice", table=name, columns=self._check(name, columns))
         for first in range(0, max(count, 1), rows):
             rows_read = self._connection.sql(text, params={"first": first, "beyond": first + rows}).to_arrow_table()
@@ -135,14 +135,14 @@ class ReleaseWorkspace(PeopleTables):
             del rows_read  # while the next one is made
 
     def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
-        """What a function makes of the records, which it is given some at a time, in any order: exact counts."""
+        """Return the exact counts that a function makes of the records, which it is given some at a time, in any order."""
         expressions = [duckdb.ColumnExpression(column) for column in self._check("records", columns)]
         relation = self._connection.table("records").select(*expressions)
         return pa.Table.from_batches(list(function(read_batches(relation.to_arrow_reader(_BATCH)))))
 
     def write_people(self, source_name: str, column: str, keys: PersonKeys) -> None:
         """Replace the table `people` by the persons of this column of `raw`, each once, as hashes under two keys and in the order
-        of the first: nobody sees them."""
+        of the first, which are never shown."""
         self._drop("people")
         self._connection.execute(statement("stages/create_people"))
         persons = self.raw(source_name).persons(column, list_pads(keys.first))
@@ -157,15 +157,15 @@ class ReleaseWorkspace(PeopleTables):
         self.write("owners", pa.table({"person": as_arrow(np.concatenate(hashed))}))
 
     def read_earlier_blocks(self, policy: str) -> IntArray:
-        """The block that each record's person (table `owners`) was in, in earlier releases of a policy that swapped values; -1 of
-        who was in none. Of several records of one person each has its own."""
+        """Return, for each record, the block that its person (table `owners`) was in, in earlier releases of a policy that
+        swapped values; -1 for people who were in none. Several records of one person have separate blocks."""
         self._check("owners", ["person"])
         text = statement("stages/read_earlier_blocks", owners="owners")
         return self._connection.sql(text, params={"policy": policy}).to_arrow_table().column(0).to_numpy()
 
     def keep_blocks(self, policy: str, table: str, column: str) -> None:
-        """Keep outside the schemas in which block each record's person is, by a column of a table of this one, and who of earlier
-        releases of the policy is not here: these stay with the others of their block."""
+        """Record outside the schemas the block of each record's person, by a column of a table of this release, and people of the
+        policy's earlier releases who are not here: these stay with the others of their block."""
         self._check("owners", ["person"])
         self._check(table, [column])
         text = statement(
@@ -179,8 +179,8 @@ class ReleaseWorkspace(PeopleTables):
         self._connection.from_arrow(found).insert_into("main.swapped")
 
     def read(self, name: str, columns: Sequence[str] | None = None, *, where: tuple[str, str] | None = None) -> pa.Table:
-        """The table `name`, or some of its columns, in the order in which it was written. `where`: of the rows only those that
-        have a text in a column."""
+        """Return the table `name`, or some of its columns, in the order in which it was written. `where`: only the rows that have
+        a text in a column."""
         wanted = self.columns(name) if columns is None else columns
         expressions = [duckdb.ColumnExpression(column) for column in self._check(name, wanted)]
         relation = self._connection.table(name)
@@ -190,7 +190,7 @@ class ReleaseWorkspace(PeopleTables):
         return relation.select(*expressions).to_arrow_table()
 
     def hash_table(self, name: str, columns: Sequence[str] | None = None) -> dict[str, str]:
-        """The digest of each column of the table `name`, or of some, made once until the table is written again."""
+        """Return the digest of each column of the table `name`, or of some, made once until the table is written again."""
         wanted, known = sorted(self.columns(name) if columns is None else columns), self._hashes.setdefault(name, {})
         new = [duckdb.ColumnExpression(column) for column in self._check(name, wanted) if column not in known]
         if new:
@@ -199,24 +199,24 @@ class ReleaseWorkspace(PeopleTables):
         return {column: known[column] for column in wanted}
 
     def tables(self) -> set[str]:
-        """The tables that there are."""
+        """Return the names of all tables."""
         return set(self._find_stored())
 
     def columns(self, name: str) -> tuple[str, ...]:
-        """The columns that the table `name` has."""
+        """Return the columns that the table `name` has."""
         if name not in self._find_stored():
             raise StoreError(f"the vault has no table '{name}' of this release.", remedy="Run the release from its start.")
         return self._find_stored()[name]
 
     def _check(self, name: str, columns: Sequence[str]) -> Sequence[str]:
-        """These columns, which the table has."""
+        """Return these columns, which the table must have."""
         stored = self.columns(name)
         if absent := [column for column in columns if column not in stored]:
             raise StoreError(f"the table '{name}' cannot be read: it has no column '{absent[0]}'.")
         return columns
 
     def _find_stored(self) -> dict[str, tuple[str, ...]]:
-        """The columns of each table."""
+        """Return the columns of each table."""
         if self._stored is None:
             self._stored = {}
             for table, column in self._connection.execute(statement("stages/list_columns")).fetchall():
@@ -229,7 +229,7 @@ class ReleaseWorkspace(PeopleTables):
             self._drop(name)
 
     def checkpoint(self, stage: str) -> dict[str, Any] | None:
-        """What a stage said of itself, or None if it has not run or was forgotten."""
+        """Return the note of a stage, or None if it has not run or was forgotten."""
         return read_note(self._connection.execute(statement("stages/select_note"), {"stage": stage}))
 
     def write_checkpoint(self, stage: str, checkpoint: Mapping[str, Any]) -> None:
@@ -238,13 +238,13 @@ class ReleaseWorkspace(PeopleTables):
         self._connection.execute(statement("stages/insert_note"), {"stage": stage, "note": write_note(checkpoint)})
 
     def forget(self, stages: Sequence[str]) -> None:
-        """Remove the notes of some stages: what they made counts no more."""
+        """Remove the notes of some stages: their results no longer count."""
         for stage in stages:
             self._connection.execute(statement("stages/delete_note"), {"stage": stage})
 
     def expose(self, release: str, *, people: bool, key: bytes, kept: Sums | None) -> Sums:
-        """Keep that this release is charged, and who is in it (its table `people`), outside the schemas, which it outlives. Gives
-        the sums after it, from those that were `kept`; without any, of everything that is there."""
+        """Record that this release is charged, and who is in it (its table `people`), outside the schemas, which it outlives.
+        Returns the sums after it, from the `kept` ones; without those, of everything that is there."""
         known = Sums.of(self._connection, key) if kept is None else kept
         exposed = known.exposed - sum_exposed_in(self._connection, release, key)
         identities = known.identities
@@ -258,12 +258,12 @@ class ReleaseWorkspace(PeopleTables):
         return Sums(exposed, identities, sum_charged(self._connection, key))
 
     def write_people_note(self, note: Mapping[str, Any]) -> None:
-        """Replace it."""
+        """Replace the note on the people."""
         self._connection.execute(statement("stages/delete_people_notes"))
         self._connection.execute(statement("stages/insert_people_note"), {"note": write_note(note)})
 
     def compare_people(self, releases: Sequence[str]) -> list[tuple[str, int, int]]:
-        """Of each of these releases that people are kept of: its name, how many joined since, and how many left."""
+        """Return for each of these releases with recorded people: its name, how many joined since, and how many left."""
         return self._connection.execute(statement("stages/compare_people"), {"releases": list(releases)}).fetchall()
 
     def _drop(self, name: str) -> None:
@@ -277,10 +277,10 @@ VAULT_LOCK = RLock()
 
 @contextmanager
 def open_workspace(vault: Path, population: str, release: str, *, memory: int | None = None) -> Generator[ReleaseWorkspace]:
-    """The schema of `release` (policy/partition/rN) in the vault of its population, in one transaction: all or nothing.
+    """Yield the schema of `release` (policy/partition/rN) in the vault of its population, in one transaction: all or nothing.
 
-    DuckDB takes its share of `memory`, if that is given, and then goes on next to its file. One schema is open at
-    a time: between processes by DuckDB's lock, between the threads of one by a lock of ours.
+    DuckDB takes its share of `memory`, if that is given, and then spills next to its file. One schema is open at a time: between
+    processes by DuckDB's lock, between the threads of one by a lock of ours.
     """
     make_vault(vault)
     limit = None if memory is None else int(memory * DATABASE)

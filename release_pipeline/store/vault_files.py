@@ -25,15 +25,15 @@ class VaultReader(PeopleTables):
         self.tables = {(workspace, name) for workspace, name in connection.execute(statement("schema/list_tables")).fetchall()}
 
     def has(self, table: str) -> bool:
-        """Whether the vault has this table outside the schemas of releases."""
+        """Return whether the vault has this table outside the schemas of releases."""
         return ("main", table) in self.tables
 
     def sum_people(self, key: bytes) -> Sums | None:
-        """The sums over all that is kept of people; none where one of the tables is missing."""
+        """Return the sums over all records of people; None where one of the tables is missing."""
         return Sums.of(self._connection, key) if all(map(self.has, ("exposed", "identities", "charged"))) else None
 
     def open_workspace(self, workspace: str) -> ReleaseWorkspace | None:
-        """The workspace of a release, if it is there with its notes."""
+        """Return the workspace of a release, if it is there with its notes."""
         if (workspace, "notes") not in self.tables:
             return None
         self._connection.execute(statement("schema/use_release_schema", workspace=workspace))
@@ -42,26 +42,26 @@ class VaultReader(PeopleTables):
 
 @contextmanager
 def open_vault(vault: Path, population: str, *, wait: float) -> Generator[VaultReader]:
-    """The vault of a population, whose file is there; nobody writes to it meanwhile."""
+    """Yield the vault of a population, whose file exists; no process writes to it meanwhile."""
     with VAULT_LOCK, open_database(vault / f"{population}.duckdb", read_only=True, wait=wait) as connection:
         yield VaultReader(connection, vault)
 
 
 @contextmanager
 def locked_vault(vault: Path, population: str) -> Generator[None]:
-    """Nobody works with the vault of this population meanwhile."""
+    """Hold the lock of a population's vault, so that no other process works with it meanwhile."""
     make_vault(vault)
     with VAULT_LOCK, open_database(vault / f"{population}.duckdb", blocks=LARGE_BLOCKS):
         yield
 
 
 def prune_workspaces(file: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> list[str]:
-    """Remove the releases' schemas that `choose` picks of those in a population's file, and give their names. The file is
-    rewritten without them, spilled pages too, so that no file of the vault has what was in them. `choose` is asked under the lock
+    """Remove the releases' schemas that `choose` picks of those in a population's file, and return their names. The file is
+    rewritten without them, spilled pages too, so that no file of the vault has their content. `choose` is asked under the lock
     of the file.
 
-    The work is done in copies, and the file is replaced while its lock is held. Stopped anywhere, the old or the new file is
-    there, whole, and the next call starts again.
+    The work is done in copies, and the file is replaced while its lock is held. If it is stopped anywhere, the old or the new
+    file is there, whole, and the next call starts again.
     """
     first, second = (file.with_name(f".{file.name}.{step}") for step in ("without", "pruned"))
     with VAULT_LOCK, open_database(file, blocks=LARGE_BLOCKS) as locked:
@@ -98,7 +98,7 @@ def _copy_database(connection: duckdb.DuckDBPyConnection, into: Path) -> None:
 
 
 def _count_everything(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], int]:
-    """Every table of the file, and how many rows it has."""
+    """Return every table of the file, and how many rows it has."""
     tables = connection.execute(statement("schema/list_tables")).fetchall()
     return {
         (workspace, name): connection.execute(statement("schema/count_rows", workspace=workspace, table=name)).fetchall()[0][0]

@@ -1,1 +1,1 @@
-"""Where published packages go besides the site's folder: other folders, and object stores."""
+"""The targets of published packages besides the site's folder: other folders, and object stores."""

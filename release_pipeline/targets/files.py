@@ -16,7 +16,7 @@ from release_pipeline.store.environment import STORES
 from release_pipeline.store.files import make_folder, sync
 from release_pipeline.targets.target import Stored, TargetFailed, hash_of
 
-PARTIAL = ".partial-"  # what is being written to a folder
+PARTIAL = ".partial-"  # the beginning of a name while its file is being written to a folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class FolderTarget:
         return self.root / self.release
 
     def find(self) -> Mapping[str, Stored]:
-        """See `Target`. Half a file that a killed attempt left is removed."""
+        """See `Target`. An incomplete file that a killed attempt left is removed."""
         with _folder_errors(self.address):
             if not self._folder.is_dir():
                 return {}
@@ -68,7 +68,7 @@ class FolderTarget:
 
 @dataclass(slots=True)
 class ObjectTarget:
-    """A part of an object store, or whatever else fsspec writes to: an object is there whole or not at all."""
+    """A part of an object store, or any other store that fsspec writes to: an object is there whole or not at all."""
 
     address: str
     release: str
@@ -80,9 +80,8 @@ class ObjectTarget:
         return f"{self.address.rstrip('/')}/{self.release}"
 
     def find(self) -> Mapping[str, Stored]:
-        """See `Target`. S3's ETag is the MD5 of an object that was sent in one piece and is not
-        encrypted with a customer's key: it can show that the content is the same, and never that it
-        is another."""
+        """See `Target`. S3's ETag is the MD5 of an object that was sent in one piece and is not encrypted with a customer's key:
+        it can show that the content is the same, and never that it is another."""
         with self._store() as (store, folder):
             try:
                 listed = store.ls(folder, detail=True)
@@ -103,7 +102,8 @@ class ObjectTarget:
 
     @contextmanager
     def _store(self) -> Generator[tuple[Any, str]]:
-        """The store and the package's folder in it. Errors of libraries may have addresses and credentials: none passes on."""
+        """Yield the store and the package's folder in it. Errors of libraries may have addresses and credentials: none passes
+        on."""
         scheme = self.address.partition("://")[0].lower()
         try:
             from fsspec.core import url_to_fs
@@ -130,7 +130,7 @@ class ObjectTarget:
 
 
 def _look_at(file: Path) -> Stored:
-    """The size and hash of a file; of anything else a size that no file has."""
+    """Return the size and hash of a file; for anything else a size that no file has."""
     if file.is_symlink() or not file.is_file():
         return Stored(size=-1)
     return Stored(file.stat().st_size, {"sha256": hash_of(file, "sha256")})
@@ -143,7 +143,7 @@ def _read_listed(listed: Mapping[str, Any]) -> Stored:
 
 @contextmanager
 def _folder_errors(address: str) -> Generator[None]:
-    """In the block errors of the system become ours, without its text, which may have a path."""
+    """Turn errors of the system into ours while the block runs, without their texts, which may have a path."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The section `targets` of site.yaml: where published packages go besides the site's folder."""
+"""The section `targets` of site.yaml: the targets of published packages besides the site's folder."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from release_pipeline.verifier.documents import NAME
 
 @dataclass(frozen=True, slots=True)
 class TargetSettings:
-    """A target as it is declared. `address` may be shown; `policies`: whose packages go there, None for all."""
+    """A target as it is declared. `address` may be shown; `policies`: the policies whose packages go there, None for all."""
 
     name: str
     address: str
     policies: frozenset[str] | None = None
 
     def wants(self, policy: str) -> bool:
-        """Whether packages of a policy go there."""
+        """Return whether packages of a policy go there."""
         return self.policies is None or policy in self.policies
 
 
 def read_targets(site: Site) -> tuple[TargetSettings, ...]:
-    """The targets of a site, none where site.yaml has none; raises an error with every fault and its place."""
+    """Return the targets of a site, none where site.yaml has none; raises an error with every fault and its place."""
     targets: dict[str, _Target] = site.read_section("targets", _TARGETS, site) or {}
     return tuple(TargetSettings(name, target.to, target.policies) for name, target in targets.items())
 
 
 def find_target_faults(site: Site) -> list[str]:
-    """What is wrong with the targets of a site, in sentences."""
+    """Return what is wrong with the targets of a site, in sentences."""
     try:
         read_targets(site)
     except ReleasePipelineError as error:
@@ -46,7 +46,7 @@ def find_target_faults(site: Site) -> list[str]:
 
 
 def open_target(site: Site, settings: TargetSettings, release: str) -> Target:
-    """A target for the package of one release."""
+    """Return a target for the package of one release."""
     from release_pipeline.targets.files import FolderTarget, ObjectTarget
 
     folder = _find_folder(site, settings.address)
@@ -54,7 +54,7 @@ def open_target(site: Site, settings: TargetSettings, release: str) -> Target:
 
 
 def _find_folder(site: Site, address: str) -> Path | None:
-    """The folder of an address, None if it is of something else."""
+    """Return the folder of an address, or None if the address names no folder."""
     scheme, is_address, _ = address.partition("://")
     if not is_address:
         return (site.home / address).resolve()
@@ -62,14 +62,14 @@ def _find_folder(site: Site, address: str) -> Path | None:
 
 
 def _has_secret(address: str) -> bool:
-    """Whether an address has what may be a secret: a name or password, options (a signature is one), or another address that it
+    """Return whether an address may have a secret: a name or password, options (a signature is one), or another address that it
     is read through."""
     _, is_address, rest = address.partition("://")
     return bool(is_address) and ("@" in rest.partition("/")[0] or "?" in rest or "#" in rest or "::" in address)
 
 
 def _check_address(address: str, info: ValidationInfo) -> str:
-    """The address, if it is one of files; no message repeats it, since it may have a secret."""
+    """Return the address, if it is one of files; no message repeats it, since it may have a secret."""
     site = cast(Site, info.context)
     if not address.strip() or not address.isprintable() or "${" in address:
         raise ValueError

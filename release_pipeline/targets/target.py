@@ -1,4 +1,4 @@
-"""What a target is: it gets the files of one published package, and gives them back after a retraction."""
+"""The interface of a target: it gets the files of one published package, and gives them back after a retraction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from release_pipeline.errors import ReleasePipelineError
 
 
 class TargetFailed(ReleasePipelineError):
-    """A target could not be reached, refused, or has something else than it should have."""
+    """A target could not be reached, refused, or has other files than it should have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +26,13 @@ class Stored:
     hints: Sequence[str] = ()
 
     def is_same(self, file: Path) -> bool:
-        """Whether it is certain that this has the content of a file."""
+        """Return whether it is certain that this has the content of a file."""
         if self.hashes:
             return self._has_size(file) and self._has_hashes(file)
         return bool(self.hints) and self._has_size(file) and hash_of(file, "md5") in self.hints
 
     def may_be(self, file: Path) -> bool:
-        """Whether a file has the size and hashes that the target gives."""
+        """Return whether a file has the size and hashes that the target gives."""
         return self._has_size(file) and self._has_hashes(file)
 
     def _has_size(self, file: Path) -> bool:
@@ -44,8 +44,8 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """What to do with a package at its target, where its `files` may be: put `tombstones` there and, after a retraction
-    (`is_gone`), remove the data. `is_whole`: it had been delivered whole."""
+    """The work on a package at its target, where its `files` may be: put `tombstones` there and, after a retraction (`is_gone`),
+    remove the data. `is_whole`: it had been delivered whole."""
 
     files: Collection[str]
     tombstones: Sequence[Path]
@@ -67,11 +67,11 @@ class Target(Protocol):
 
     @property
     def where(self) -> str:
-        """Where people find the package."""
+        """Return the address where people find the package."""
         ...
 
     def find(self) -> Mapping[str, Stored]:
-        """The files that are there of this package, by name; none where it was never begun."""
+        """Return the files of this package that are there, by name; none where its delivery was never begun."""
         ...
 
     def put(self, file: Path) -> None:
@@ -102,6 +102,6 @@ def recall_files(target: Target, recall: Recall) -> Recalled:
 
 
 def hash_of(file: Path, algorithm: str) -> str:
-    """The hash of a file, in hex, by the name that `hashlib` has for it."""
+    """Return the hash of a file, in hex, by `hashlib`'s name of the algorithm."""
     with file.open("rb") as content:
         return hashlib.file_digest(content, algorithm).hexdigest()

@@ -1,1 +1,1 @@
-"""Whose word counts: keys, members, approvals, remarks."""
+"""The signatures that count: keys, members, approvals, remarks."""

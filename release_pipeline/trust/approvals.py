@@ -1,9 +1,8 @@
-"""What people sign: approvals of policies and populations by the officer, votes on candidates by
-reviewers, and remarks on either.
+"""The statements that people sign: approvals of policies and populations by the officer, votes on candidates by reviewers, and
+remarks on either.
 
-Each is a signature over a hash, recorded as an event. A statement is signed here, with a key on
-this machine, or it was signed elsewhere and is imported: `Sign` is either, and the checks and the
-event are the same.
+Each is a signature over a hash, recorded as an event. A statement is signed here, with a key on this machine, or it was signed
+elsewhere and is imported: `Sign` is either, and the checks and the event are the same.
 """
 
 from __future__ import annotations
@@ -52,15 +51,15 @@ from release_pipeline.verifier.succession import VOTE_SLACK
 
 Signed: TypeAlias = Mapping[str, Any]
 IMPORTED = ("policy", "populations", "approve", "reject", "return", KIND)  # kinds of statements that are signed elsewhere
-NOT_APPROVED = "is not approved by the privacy officer as it is now."  # a page knows these sentences by it
-_EVENTS = {"approve": APPROVED, "return": RETURNED, "reject": REJECTED}  # by what a vote says
+NOT_APPROVED = "is not approved by the privacy officer as it is now."  # a page recognizes these sentences by it
+_EVENTS = {"approve": APPROVED, "return": RETURNED, "reject": REJECTED}  # by the verdict of the vote
 _VOTED = tuple(_EVENTS.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was recorded: on what, by whom, and how many there are of how many. These are approvals
-    of a candidate, or votes while they are blind; of remarks `count` is the number of passages."""
+    """A recorded decision: its subject, its signer, how many there are and how many are needed. These are approvals of a
+    candidate, or votes while they are blind; of remarks `count` is the number of passages."""
 
     subject: str
     digest: str
@@ -71,8 +70,8 @@ class Decision:
 
 
 def find_approvable(site: Site, path: Path) -> Path:
-    """The policy file or populations.yaml of this site that a path names, from here or from the
-    site; `WrongUsage` for others."""
+    """Return the policy file or populations.yaml of this site that a path names, from here or from the site; raises `WrongUsage`
+    for others."""
     for file in (path, site.home / path):
         for known in (site.populations_file, *site.policy_files()):
             if is_same_file(file, known):
@@ -86,7 +85,7 @@ def find_approvable(site: Site, path: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """Who signs, and where: `of` returns the signed statement of a kind, subject and hash, or raises `NotSigned`."""
+    """A way to sign: `of` returns the signed statement of a kind, subject and hash, or raises `NotSigned`."""
 
     trust: Trust
     signer: Member
@@ -98,7 +97,7 @@ class Sign:
 
     @classmethod
     def here(cls, trust: Trust, key: PrivateKey, why: str = "") -> Sign:
-        """Signs with a key on this machine."""
+        """Return the way that signs with a key on this machine."""
 
         def sign(kind: str, subject: str, digest: str) -> Signed:
             return trust.sign(key, kind=kind, subject=subject, digest=digest, why=check_line(why))
@@ -107,8 +106,8 @@ class Sign:
 
     @classmethod
     def elsewhere(cls, trust: Trust, signed: Signed) -> Sign:
-        """Takes what was signed on another machine: it must say just what would be signed here now,
-        and not be from the future."""
+        """Return the way that takes a statement signed on another machine: it must be what would be signed here now, and not be
+        from the future."""
         statement = signed["statement"]
 
         def check(kind: str, subject: str, digest: str) -> Signed:
@@ -132,31 +131,30 @@ class Sign:
 
 
 def approve_policy(site: Site, name: str, *, key: PrivateKey) -> Decision:
-    """The officer approves the policy as it is now."""
+    """Approve the policy as it is now, as the officer."""
     with site.open_registry() as registry:
         return _approve_policy(site, registry, name, Sign.here(need_trust(site, registry), key))
 
 
 def approve_populations(site: Site, *, key: PrivateKey) -> Decision:
-    """The officer approves populations.yaml as it is now."""
+    """Approve populations.yaml as it is now, as the officer."""
     with site.open_registry() as registry:
         return _approve_populations(site, registry, Sign.here(need_trust(site, registry), key))
 
 
 def approve_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: str = "") -> Decision:
-    """A reviewer approves the candidate as it is now; a second approval of one person changes nothing."""
+    """Approve the candidate as it is now, as a reviewer; a second approval by the same person changes nothing."""
     return _vote_here(site, release, "approve", key, why)
 
 
 def reject_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: str) -> Decision:
-    """A reviewer rejects the candidate, with the reason: it will never be published; a correction is the next revision."""
+    """Reject the candidate, as a reviewer, with the reason: it will never be published; a correction is the next revision."""
     return _vote_here(site, release, "reject", key, why)
 
 
 def return_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: str) -> Decision:
-    """A reviewer returns the candidate, with the reasons: while that is their last vote it is
-    neither approved nor published. Its steward answers, or makes a revision; the reviewer may
-    approve it later."""
+    """Return the candidate to its steward, as a reviewer, with the reasons: while that is their last vote it is neither approved
+    nor published. The steward answers, or makes a revision; the reviewer may approve it later."""
     return _vote_here(site, release, "return", key, why)
 
 
@@ -167,15 +165,15 @@ def _vote_here(site: Site, release: ReleaseId, kind: str, key: PrivateKey, why: 
 
 
 def remark(site: Site, remarks: Remarks, *, key: PrivateKey) -> Decision:
-    """A reviewer, the officer or the policy's steward remarks on passages of a candidate, or of a policy, as it is now."""
+    """Record remarks by a reviewer, the officer or the policy's steward on passages of a candidate, or of a policy, as it is
+    now."""
     with site.open_registry() as registry:
         return _note_remarks(site, registry, remarks, Sign.here(need_trust(site, registry), key))
 
 
 def import_statement(site: Site, signed: Signed, remarks: Any = None) -> Decision:
-    """Record what somebody signed elsewhere, as if they had signed it here now; whoever imports it
-    cannot change it. `remarks`: the document of a statement of remarks, as it was read from
-    JSON."""
+    """Record what somebody signed elsewhere, as if they had signed it here now; the person who imports it cannot change it.
+    `remarks`: the document of a statement of remarks, as it was read from JSON."""
     statement = signed["statement"]
     kind, subject = statement["kind"], statement["subject"]
     if kind not in IMPORTED:
@@ -215,7 +213,7 @@ def _approve_policy(site: Site, registry: Registry, name: str, sign: Sign) -> De
 
 
 def check_steward(trust: Trust, policy: Policy) -> None:
-    """Refuse a policy whose steward is in no list of trusted keys: they could review it under another name."""
+    """Refuse a policy whose steward is not in the list of trusted keys as one: they could review it under another name."""
     if policy.steward not in {member.name for member in trust.members if member.role == "steward"}:
         raise NotSigned(
             f"its steward {policy.steward} is in no list of trusted keys as one, so nobody keeps them from reviewing.",
@@ -225,8 +223,8 @@ def check_steward(trust: Trust, policy: Policy) -> None:
 
 
 def check_approvable(policy: Policy) -> None:
-    """Refuse a policy that does not say what its data and columns are: after the approval comes the charge, and nothing may be
-    published but what was approved."""
+    """Refuse a policy that does not describe its data and columns: the charge follows the approval, and only what was approved
+    may be published."""
     unsaid = list(find_unsaid(policy.audience, policy.about, policy.columns))
     if not unsaid:
         return
@@ -270,8 +268,8 @@ def _vote(site: Site, registry: Registry, release: ReleaseId, sign: Sign, kind: 
 
 
 def _sign_vote(registry: Registry, sign: Sign, kind: str, release: ReleaseId, digest: str) -> Signed:
-    """The signed vote; `NotSigned` where it is dated before the candidate: somebody dated it back,
-    as with a key that was stolen and revoked since, or a clock was wrong."""
+    """Return the signed vote; raises `NotSigned` where it is dated before the candidate: somebody dated it back, as with a key
+    that was stolen and revoked since, or a clock was wrong."""
     signed = sign.of(kind, str(release), digest)
     made = next(
         event
@@ -295,9 +293,8 @@ def _check_reason(release: ReleaseId, kind: str, why: str) -> None:
 
 
 def _check_last_vote(registry: Registry, status: ReleaseStatus, sign: Sign, signed: Signed) -> bool:
-    """Whether a vote is new, and not the person's last one again. Nobody can make a vote the last
-    that a later one replaced; of two that were signed in one second nobody knows which is the
-    last."""
+    """Return whether a vote is new, and not the person's last one again. No one can make a vote the last that a later one
+    replaced; of two votes signed in one second, the order is unknown."""
     statement, void = signed["statement"], read_state(registry.events).void
     votes = [
         event.content["signed"]["statement"]
@@ -317,8 +314,8 @@ def _check_last_vote(registry: Registry, status: ReleaseStatus, sign: Sign, sign
 
 
 def _note_remarks(site: Site, registry: Registry, remarks: Remarks, sign: Sign) -> Decision:
-    """Record remarks on a candidate or policy as it is now, by somebody who may, on passages that
-    exist; the same ones only once."""
+    """Record remarks on a candidate or policy as it is now, by somebody who may, on existing passages; the same ones only
+    once."""
     digest, member = hash_remarks(remarks.document), sign.signer
     signed = sign.of(KIND, remarks.subject, digest)
     if remarks.is_of_release:
@@ -348,7 +345,7 @@ def _note_remarks(site: Site, registry: Registry, remarks: Remarks, sign: Sign) 
 
 def check_may_run(site: Site, registry: Registry, policy: Policy, caps: Caps) -> None:
     """Refuse a run under a policy, or under caps, that are not what the officer approved last. A site that never had an officer
-    may run; what it makes can never be published."""
+    may run, but its releases can never be published."""
     trust = read_trust(site, registry)
     if trust is not None:
         check_approved(site, registry, trust, policy, caps)
@@ -371,14 +368,15 @@ def check_approved(site: Site, registry: Registry, trust: Trust, policy: Policy,
 def find_approval(
     registry: Registry, trust: Trust, *, what: str, subject: str, digest: str, before: int | None = None
 ) -> Event | None:
-    """The event of the last approval of the subject, `before` an event if one is named, if it was
-    of this hash; None if it was of another: what was approved and then replaced counts no more."""
+    """Return the event of the last approval of the subject, `before` an event if one is named, if it was of this hash. None if it
+    was of another: a replaced approval no longer counts."""
     last = find_last_approval(registry, trust, what=what, subject=subject, before=before)
     return last if last is not None and last.content["hash"] == digest else None
 
 
 def find_last_approval(registry: Registry, trust: Trust, *, what: str, subject: str, before: int | None = None) -> Event | None:
-    """The event of the last approval of the subject that still counts, `before` an event if one is named; None without one."""
+    """Return the event of the last approval of the subject that still counts, `before` an event if one is named; None without
+    one."""
     for event in reversed(registry.events[: None if before is None else before - 1]):
         payload = event.content
         if event.kind == APPROVED and (payload["what"], payload["subject"]) == (what, subject):
@@ -391,9 +389,8 @@ def find_last_approval(registry: Registry, trust: Trust, *, what: str, subject: 
 
 
 def valid_approvers(registry: Registry, trust: Trust, status: ReleaseStatus, steward: str) -> list[str]:
-    """The names of people who approved this very candidate with a signature that holds, are trusted
-    now, did not return it after that, and are not the steward; one name of a person who had
-    several, by their keys."""
+    """Return the names of people who approved this very candidate with a valid signature, are trusted now, did not return it
+    after that, and are not the steward. A person with several names, by their keys, has one name in it."""
     people = _find_people(registry)
     names: dict[str, str] = {}
     for event in registry.events:
@@ -409,8 +406,8 @@ def valid_approvers(registry: Registry, trust: Trust, status: ReleaseStatus, ste
 
 
 def _find_people(registry: Registry) -> dict[str, str]:
-    """For each name that voted, the first name of that person: two names that voted with one key are one person's. A list that
-    once had somebody's key under a wrong name does not join two people."""
+    """Return, for each name that voted, the first name of that person: two names that voted with one key are one person's. A list
+    that once had somebody's key under a wrong name does not join two people."""
     first: dict[str, str] = {}
     owner: dict[str, str] = {}
     for event in registry.events:
@@ -426,7 +423,7 @@ def _find_people(registry: Registry) -> dict[str, str]:
 
 
 def _is_steward(registry: Registry, member: Member, steward: str) -> bool:
-    """Whether somebody is the steward, by their name, or by their key, which a list once had under the steward's name."""
+    """Return whether somebody is the steward, by their name, or by their key, which a list once had under the steward's name."""
     if member.name == steward:
         return True
     lists = (event.content["keys"] for event in registry.events if event.kind == TRUSTED)
@@ -445,7 +442,7 @@ def _approve_file(registry: Registry, sign: Sign, signed: Signed, *, text: str =
 
 
 def _check_not_replayed(registry: Registry, signed: Signed) -> None:
-    """Refuse an approval that another one came after: nobody can revive it by putting the old file back."""
+    """Refuse an approval that another one came after, so that it cannot be revived by putting the old file back."""
     statement, now = signed["statement"], datetime.now(UTC)
     for event in registry.events:
         payload = event.content
@@ -462,7 +459,8 @@ def _check_not_replayed(registry: Registry, signed: Signed) -> None:
 
 
 def _reviewed(site: Site, registry: Registry, release: ReleaseId, sign: Sign, kind: str) -> tuple[ReleaseStatus, Policy]:
-    """The status and policy of what a reviewer judges; raises an error unless the candidate is whole and they may judge it."""
+    """Return the status and policy of the candidate that a reviewer judges; raises an error unless it is whole and they may judge
+    it."""
     status = status_of(registry, release)
     check_move(registry, release, kind)
     if status.replaced is not None:

@@ -1,7 +1,7 @@
-"""Ed25519 keys of people, and what they sign: a statement that says what, about which hash, by whom and when.
+"""Ed25519 keys of people, and signed statements: each has its kind, a subject and its hash, the signer, and the moment.
 
 Private keys are those of OpenSSH and belong to people, not to the site: files, agents or FIDO tokens, wherever they keep them.
-ssh-keygen makes the signatures (`verifier.statements.SshSignature`), and anybody can verify them with it.
+ssh-keygen makes the signatures (`verifier.statements.SshSignature`), and anyone can verify them with it.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from release_pipeline.verifier.statements import (
 
 _LONGEST_STATEMENT = 2**16
 _PROBE = "probe@release-pipeline"
-_RAW = 32  # bytes of the key itself; a token's application comes after them
+_RAW = 32  # bytes of the key; a token's application comes after them
 
 
 class NotSigned(ReleasePipelineError):
-    """A signature that is missing, does not hold, or is by somebody who may not give it."""
+    """A signature that is missing, invalid, or by somebody who may not give it."""
 
 
 @lru_cache(maxsize=1024)
 def _is_point(raw: bytes) -> bool:
-    """Whether these bytes are a point of the curve: the same lists of keys are read again and again."""
+    """Return whether these bytes are a point of the curve. Remembered, because the same lists of keys are read repeatedly."""
     return read_point(raw) is not None
 
 
@@ -61,7 +61,7 @@ class PublicKey:
 
     @classmethod
     def parse(cls, text: str, *, where: str = "") -> PublicKey:
-        """The key of such a text; `NotSigned` for any other."""
+        """Return the key of such a text; raises `NotSigned` for any other."""
         try:
             return cls.of(parse_ssh_key(text))
         except Fault:
@@ -70,7 +70,7 @@ class PublicKey:
 
     @classmethod
     def of(cls, raw: bytes) -> PublicKey:
-        """The key of its 32 bytes and a token's application; `Fault` if they are none."""
+        """Return the key of its 32 bytes and a token's application; raises `Fault` if they are none."""
         read_ssh_key(pack_ssh_key(raw))
         if not _is_point(raw[:_RAW]):
             raise Fault("there is no such key")
@@ -78,12 +78,12 @@ class PublicKey:
 
     @property
     def raw(self) -> bytes:
-        """Its 32 bytes, and after them the application of a token."""
+        """Return its 32 bytes, and after them the application of a token."""
         return parse_ssh_key(self.text)
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the key: short enough to compare over the telephone, group by group."""
+        """Return the SHA-256 of the key: short enough to compare over the telephone, group by group."""
         return hash_ssh_key(self.raw)
 
     def verify(self, statement: Any, signed: Mapping[str, Any]) -> None:
@@ -105,11 +105,11 @@ class PrivateKey:
 
     @property
     def public(self) -> PublicKey:
-        """Its public half."""
+        """Return its public half."""
         return PublicKey.of(self.signer.public)
 
     def sign(self, *, kind: str, subject: str, digest: str, name: str, why: str = "", at: str | None = None) -> dict[str, Any]:
-        """A signed statement. The same statement gets the same signature, except from a FIDO token."""
+        """Return a signed statement. The same statement gets the same signature, except from a FIDO token."""
         statement = {
             "kind": kind,
             "subject": subject,
@@ -126,18 +126,18 @@ class PrivateKey:
         self.sign_for_ssh(b"", _PROBE)
 
     def sign_for_ssh(self, message: bytes, namespace: str = SSH_NAMESPACE) -> str:
-        """An SSH signature in a namespace; `WrongUsage` where ssh-keygen makes none."""
+        """Return an SSH signature in a namespace; raises `WrongUsage` where ssh-keygen makes none."""
         with _usage_errors(self.signer.file):
             return self.signer.sign(message, namespace)
 
 
 def write_statement(signed: Any) -> str:
-    """A signed statement as the text of a file."""
+    """Return a signed statement as the text of a file."""
     return json.dumps(signed, indent=2, sort_keys=True) + "\n"
 
 
 def check_signature(signed: Any, key: PublicKey, *, kind: str, subject: str, digest: str) -> Mapping[str, Any]:
-    """The statement, if `key` signed it, and it says just this; else `NotSigned`."""
+    """Return the statement, if `key` signed it, and its kind, subject and hash are these; else raises `NotSigned`."""
     try:
         statement = signed["statement"]
         if set(statement) != set(FIELDS) or any(not isinstance(part, str) for part in statement.values()):
@@ -161,7 +161,7 @@ def make_key(file: Path) -> PublicKey:
 
 
 def read_key(file: Path, *, attended: bool = True) -> PrivateKey:
-    """The key in a file of OpenSSH, private or .pub. `attended`: somebody can type its passphrase."""
+    """Return the key in a file of OpenSSH, private or .pub. `attended`: somebody can type its passphrase."""
     if not file.exists():
         remedy = "Check the path; `ssh-keygen -t ed25519 -f FILE` makes a key."
         raise WrongUsage("there is no such file.", where=str(file), remedy=remedy)
@@ -171,7 +171,7 @@ def read_key(file: Path, *, attended: bool = True) -> PrivateKey:
 
 @contextmanager
 def _usage_errors(file: Path) -> Generator[None]:
-    """In the block errors of the stand-alone signer become the site's."""
+    """Turn errors of the stand-alone signer into the site's while the block runs."""
     try:
         yield
     except Unusable as error:
@@ -179,18 +179,18 @@ def _usage_errors(file: Path) -> Generator[None]:
 
 
 def read_public_key(file: Path) -> PublicKey:
-    """The public key in a `.pub` file of OpenSSH."""
+    """Return the public key in a `.pub` file of OpenSSH."""
     try:
         kind_and_key = file.read_text(encoding="ascii").split()[:2]  # a remark may follow
         return PublicKey.parse(" ".join(kind_and_key), where=str(file))
     except (OSError, UnicodeDecodeError):
         raise WrongUsage("this public key cannot be read.", where=str(file)) from None
-    except NotSigned as error:  # a file that was named and is none, like one that is not there
+    except NotSigned as error:  # a named file that is no key is refused like one that does not exist
         raise WrongUsage(error.what, where=error.where, remedy=error.remedy) from None
 
 
 def read_moment(text: str) -> datetime:
-    """A moment that somebody signed."""
+    """Return a moment that somebody signed."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -199,7 +199,7 @@ def read_moment(text: str) -> datetime:
 
 
 def read_statement(file: Path) -> dict[str, Any]:
-    """A statement with its signature, which is in a file next to it, as `sign` or a person with ssh-keygen wrote them."""
+    """Return a statement with its signature, which is in a file next to it, as `sign` or a person with ssh-keygen wrote them."""
     signature_path = signature_file(file)
     try:
         content, signature = _read_small(file), _read_small(signature_path).decode("ascii", "replace")
@@ -225,7 +225,7 @@ def _read_small(file: Path) -> bytes:
 
 
 def check_person(name: str) -> str:
-    """The name of a person, if it has the form that policies use; else `WrongUsage`."""
+    """Return the name of a person, if it has the form that policies use; else raises `WrongUsage`."""
     if NAME.fullmatch(name) is None:
         raise WrongUsage("this is not a name for a person.", where=name, remedy="Use lower-case letters, digits, hyphens.")
     return name

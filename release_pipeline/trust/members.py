@@ -1,4 +1,4 @@
-"""Whose signatures count: trusted-keys.yaml, signed by the privacy officer, whose fingerprint site.yaml pins.
+"""The list of people whose signatures count: trusted-keys.yaml, signed by the privacy officer, whose fingerprint site.yaml pins.
 
     keys:
       olga: {role: officer, key: "ssh-ed25519 AAAA..."}
@@ -30,7 +30,7 @@ from release_pipeline.verifier.office import Office
 from release_pipeline.verifier.statements import MAY_SIGN, ROLES
 
 TRUSTED = "trusted"
-Revoked: TypeAlias = Sequence[tuple[str, datetime]]  # keys, and from when on they count no more
+Revoked: TypeAlias = Sequence[tuple[str, datetime]]  # keys, and the moment from which on they no longer count
 FILE, SIGNATURE = "trusted-keys.yaml", "trusted-keys.sig"  # of the site
 KEYS, KEYS_SIGNATURE = "trusted-keys.json", "trusted-keys.sig"  # of packages and dossiers, so that verifying needs no YAML
 
@@ -46,9 +46,8 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """The list of trusted keys as the officer signed it. `revoked`: fingerprints of keys that may
-    sign nothing more; `officers`: how the officer came to the office, for strangers, if by a
-    succession; `office`: what the registry proves of it."""
+    """The list of trusted keys as the officer signed it. `revoked`: fingerprints of keys that may no longer sign; `officers`: how
+    the officer came to the office, for strangers, if by a succession; `office`: the proof of that in the registry."""
 
     members: tuple[Member, ...]
     signed: Mapping[str, Any]
@@ -58,16 +57,16 @@ class Trust:
 
     @property
     def text(self) -> str:
-        """The canonical JSON that is signed."""
+        """Return the canonical JSON that is signed."""
         return canonical_list(self.members)
 
     @property
     def officer(self) -> Member:
-        """The one officer."""
+        """Return the one officer."""
         return next(member for member in self.members if member.role == "officer")
 
     def find(self, key: PublicKey) -> Member:
-        """Whose key this is."""
+        """Return the member with this key."""
         for member in self.members:
             if member.key == key:
                 return member
@@ -76,12 +75,12 @@ class Trust:
     def sign(
         self, key: PrivateKey, *, kind: str, subject: str, digest: str, why: str = "", at: str | None = None
     ) -> dict[str, Any]:
-        """A statement by somebody who may make it."""
+        """Return a statement signed by somebody who may make it."""
         member = self.check_may_sign(key, kind=kind, subject=subject)
         return key.sign(kind=kind, subject=subject, digest=digest, name=member.name, why=why, at=at)
 
     def check_may_sign(self, key: PrivateKey, *, kind: str, subject: str) -> Member:
-        """The person with this key, if they may sign that."""
+        """Return the person with this key, if they may sign that."""
         member = self.find(key.public)
         self.check_not_revoked(key.public)
         self._check_role(member, kind, subject)
@@ -93,7 +92,7 @@ class Trust:
             raise NotSigned("this key was revoked.", where=FILE, remedy="Make a new one; the officer puts it on the list.")
 
     def check_event(self, event: Event, *, kind: str, subject: str, digest: str) -> Member:
-        """The person who signed an event, if that still counts, also an officer of the past while they held the office."""
+        """Return the person who signed an event, if that still counts, also an officer of the past while they held the office."""
         signed, signer = event.content["signed"], event.content["signed"]["statement"]["signer"]
         if self.office is not None and self.office.is_taken_back(event.number, signer):
             raise NotSigned("it is signed with a key that was revoked from a moment before it.", where=f"{kind} of {subject}")
@@ -105,13 +104,13 @@ class Trust:
         return officer
 
     def _officer_at(self, number: int) -> Member | None:
-        """The officer at the time of an event, where the registry proves the office; else None."""
+        """Return the officer at the time of an event, where the registry proves the office; else None."""
         lists = [keys for at, keys in (self.office.lists if self.office else ()) if at < number]
         officers = [key for key in lists[-1].values() if key.role == "officer"] if lists else []
         return Member(officers[0].name, "officer", PublicKey.of(officers[0].public)) if officers else None
 
     def check(self, signed: Any, *, kind: str, subject: str, digest: str) -> Member:
-        """Who signed this, if the signature holds and they may."""
+        """Return the person who signed this, if the signature is valid and they may."""
         try:
             fingerprint = signed["statement"]["signer"]
         except (KeyError, TypeError):
@@ -134,7 +133,7 @@ class Trust:
 
 
 def read_trust(site: Site, registry: Registry) -> Trust | None:
-    """The list of trusted keys, verified against the pinned officer; None for a site that never had one.
+    """Return the list of trusted keys, verified against the pinned officer; None for a site that never had one.
 
     Raises `NotSigned` when a site that had one has lost its pin, or its files are not the registry's last list.
     """
@@ -149,7 +148,7 @@ def read_trust(site: Site, registry: Registry) -> Trust | None:
 
 
 def last_trust(site: Site, registry: Registry) -> Trust | None:
-    """The last list of the registry, if the pinned officer signed it."""
+    """Return the last list of the registry, if the pinned officer signed it."""
     known, officer = [event for event in registry.events if event.kind == TRUSTED], site.officer
     if not known and officer is None:
         return None
@@ -173,17 +172,18 @@ def last_trust(site: Site, registry: Registry) -> Trust | None:
 
 
 def _read_list(content: Mapping[str, Any]) -> Trust:
-    """The list of an event."""
+    """Return the list of an event."""
     return Trust(read_members(content["keys"]), content["signed"])
 
 
 def read_members(keys: Mapping[str, Any]) -> tuple[Member, ...]:
-    """Who is in the keys of a document."""
+    """Return the members in the keys of a document."""
     return tuple(Member(name, entry["role"], PublicKey.parse(entry["key"])) for name, entry in sorted(keys.items()))
 
 
 def _read_last(registry: Registry, office: Office) -> Trust:
-    """The last list that stands; `NotSigned` unless everything by which its officer came to the office holds."""
+    """Return the last list that is valid; raises `NotSigned` unless everything by which its officer came to the office is
+    valid."""
     if office.faults or not office.lists:
         raise NotSigned(
             f"the registry does not prove who the officer is: {next(iter(office.faults), 'no list stands')}.",
@@ -196,7 +196,7 @@ def _read_last(registry: Registry, office: Office) -> Trust:
 
 
 def need_trust(site: Site, registry: Registry) -> Trust:
-    """The list of trusted keys, verified; `NotSigned` for a site that never had one."""
+    """Return the list of trusted keys, verified; raises `NotSigned` for a site that never had one."""
     trust = read_trust(site, registry)
     if trust is None:
         raise NotSigned(
@@ -229,7 +229,7 @@ def trust_key(site: Site, name: str, role: str, public: PublicKey, *, key: Priva
 
 
 def _with(trust: Trust, member: Member, key: PrivateKey) -> tuple[Member, ...]:
-    """The members with this one added or changed."""
+    """Return the members with this one added or changed."""
     check_officer(trust, key)
     if member.name == trust.officer.name and member != trust.officer:
         raise WrongUsage("the officer's own entry cannot be changed like this.", where=member.name)
@@ -243,7 +243,7 @@ def _with(trust: Trust, member: Member, key: PrivateKey) -> tuple[Member, ...]:
 
 
 def _check_usable(trust: Trust, member: Member) -> None:
-    """Refuse a key that was revoked, or that recovers the office: it would be at hand every day, where keys are stolen."""
+    """Refuse a key that was revoked, or that recovers the office: it would be in daily use, where keys are stolen."""
     if member.key.fingerprint in trust.revoked and member not in trust.members:
         raise WrongUsage("this key was revoked.", where=member.name, remedy="They make a new one.")
     if trust.office is not None and member.key.fingerprint in {key.fingerprint for key in trust.office.holders.values()}:
@@ -251,7 +251,7 @@ def _check_usable(trust: Trust, member: Member) -> None:
 
 
 def distrust(site: Site, name: str, *, key: PrivateKey) -> Trust:
-    """Take a person off the list: what they signed before counts no more, except in what is published."""
+    """Take a person off the list: what they signed before no longer counts, except in what is published."""
     with site.open_registry() as registry:
         trust = need_trust(site, registry)
         check_officer(trust, key)
@@ -265,7 +265,7 @@ def distrust(site: Site, name: str, *, key: PrivateKey) -> Trust:
 
 
 def check_officer(trust: Trust, key: PrivateKey) -> None:
-    """Refuse what only the officer may do."""
+    """Refuse anyone but the officer."""
     if key.public != trust.officer.key:
         raise NotSigned("only the officer's key may change the list.", where=FILE)
 
@@ -285,7 +285,7 @@ def note_list(
 
 
 def check_clock(registry: Registry, signed: Any, revoked: Revoked) -> None:
-    """Refuse a list that is dated before another that stands, as an old list would be that was put back."""
+    """Refuse a list that is dated before another valid one, as an old list would be that was put back."""
     doubted = find_doubted(registry.events)
     lists = [event for event in registry.events if event.kind == TRUSTED and event.number not in doubted]
     if (office := read_office(registry.events, revoked=revoked)) is not None:
@@ -301,7 +301,7 @@ def check_clock(registry: Registry, signed: Any, revoked: Revoked) -> None:
 
 
 def _moment(content: Mapping[str, Any]) -> str:
-    """The moment when a list was signed: texts of one form, which sort as the moments do."""
+    """Return the moment when a list was signed: texts of one form, which sort as the moments do."""
     return content["signed"]["statement"]["at"]
 
 
@@ -345,7 +345,7 @@ def _pin(site: Site, fingerprint: str) -> None:
 
 
 def canonical_list(members: tuple[Member, ...]) -> str:
-    """The canonical JSON that is signed."""
+    """Return the canonical JSON that is signed."""
     return canonical_json({"keys": {member.name: {"role": member.role, "key": member.key.text} for member in members}})
 
 

@@ -31,15 +31,15 @@ from release_pipeline.verifier.documents import Fault, read_json
 from release_pipeline.verifier.remarks import Remarks, read_remarks
 
 KIND = "remarks"
-WHOLE = ""  # the passage of a remark on all of it
-MOST_BYTES = 2**22  # of a document: the longest that may be is a third of that
+WHOLE = ""  # the passage of a remark on the whole
+MOST_BYTES = 2**22  # of a document: the longest possible one has a third of that
 _SECTION = re.compile(r'<h2 id="([^"<>]{1,300})">([^<]*)</h2>')
 
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A remark that was recorded. `about`: the hash of the candidate or policy that it is on;
-    `holds`: the signer is in the list of trusted keys now, too."""
+    """A recorded remark. `about`: the hash of the candidate or policy that it is on; `holds`: the signer is in the list of
+    trusted keys now, too."""
 
     number: int
     name: str
@@ -52,7 +52,7 @@ class Remark:
 
 
 def read_document(file: Path) -> Any:
-    """The JSON of a file of remarks; `WrongUsage` where it is none, or longer than any may be."""
+    """Return the JSON of a file of remarks; raises `WrongUsage` where it is none, or longer than any may be."""
     try:
         with open_plain(file) as content:
             return read_json(content.read(MOST_BYTES))
@@ -61,7 +61,8 @@ def read_document(file: Path) -> Any:
 
 
 def check_remarks(document: Any) -> Remarks:
-    """The remarks of a document that came from elsewhere; `WrongUsage`, without a text of it, where it has not their form."""
+    """Return the remarks of a document that came from elsewhere; raises `WrongUsage`, without a text of it, where it has not
+    their form."""
     try:
         return read_remarks(document)
     except Fault as fault:
@@ -69,14 +70,14 @@ def check_remarks(document: Any) -> Remarks:
 
 
 def list_release_passages(site: Site, release: ReleaseId, digest: str) -> dict[str, str]:
-    """The passages of the candidate with this hash and their titles: the sections of its reviewers' page, in order."""
+    """Return the passages of the candidate with this hash and their titles: the sections of its reviewers' page, in order."""
     folder = site.candidate(str(release))
     page = (folder / REPORT).read_text(encoding="utf-8") if REPORT in read_sums(folder, digest) else ""
     return {WHOLE: "", **{html.unescape(anchor): html.unescape(title) for anchor, title in _SECTION.findall(page)}}
 
 
 def list_policy_passages(policy: Policy) -> dict[str, str]:
-    """The passages of a policy: the path of each part of its canonical form, with dots. They have no titles."""
+    """Return the passages of a policy: the path of each part of its canonical form, with dots. They have no titles."""
     return dict.fromkeys([WHOLE, *_list_paths(json.loads(policy.canonical_json()), "")], "")
 
 
@@ -89,7 +90,7 @@ def _list_paths(part: Plain, path: str) -> Iterator[str]:
 
 
 def check_passages(remarks: Remarks, passages: Iterable[str]) -> None:
-    """Refuse a remark on a passage that is not there."""
+    """Refuse a remark on a passage that does not exist."""
     known = set(passages)
     for number, (passage, _) in enumerate(remarks.entries, start=1):
         if passage not in known:
@@ -101,14 +102,14 @@ def check_passages(remarks: Remarks, passages: Iterable[str]) -> None:
 
 
 def find_noted(registry: Registry, statement: Mapping[str, Any]) -> Event | None:
-    """The event that has this statement of remarks, or None."""
+    """Return the event that has this statement of remarks, or None."""
     noted = (event for event in registry.events if event.kind == REMARKED)
     return next((event for event in noted if event.content["signed"]["statement"] == statement), None)
 
 
 def list_remarks(registry: Registry, trust: Trust, subject: str) -> tuple[Remark, ...]:
-    """Every remark on a release (POLICY/PARTITION/rN) or a policy, in order, except those signed
-    with a key that was revoked from before. `list_visible_remarks` says which of them a reader may see."""
+    """Return every remark on a release (POLICY/PARTITION/rN) or a policy, in order, except those signed with a key that was
+    revoked from before. `list_visible_remarks` returns those that a reader may see."""
     remarks: list[Remark] = []
     for event in registry.events:
         if event.kind != REMARKED or event.content["subject"] != subject:
@@ -129,7 +130,7 @@ def list_remarks(registry: Registry, trust: Trust, subject: str) -> tuple[Remark
 
 
 def find_role(events: Sequence[Event], event: Event) -> str:
-    """The role that the signer of an event had then."""
+    """Return the role that the signer of an event had then."""
     for before in reversed(events[: event.number]):
         if before.kind == "trusted":
             return str(before.content["keys"].get(event.content["name"], {}).get("role", ""))
@@ -139,8 +140,8 @@ def find_role(events: Sequence[Event], event: Event) -> str:
 def list_visible_remarks(
     registry: Registry, trust: Trust | None, subject: str, *, reader: str | None = None
 ) -> tuple[Remark, ...]:
-    """The remarks that a reader may see now; without a reader, those that everybody may. Others see a reviewer's remarks on a
-    candidate once they may see the votes on it, or on the candidate that replaced it."""
+    """Return the remarks that a reader may see now; without a reader, those that everyone may. Others see a reviewer's remarks on
+    a candidate once they may see the votes on it, or on the candidate that replaced it."""
     remarks = () if trust is None else list_remarks(registry, trust, subject)
     status = next((known for name, known in read_statuses(registry.events).items() if str(name) == subject), None)
     return tuple(
@@ -149,7 +150,7 @@ def list_visible_remarks(
 
 
 def is_visible(role: str, about: str, status: ReleaseStatus) -> bool:
-    """Whether everybody may see what somebody in this role remarked on the candidate with that hash."""
+    """Return whether everyone may see a remark by somebody in this role on the candidate with that hash."""
     return role != "reviewer" or about in status.disclosed or (about != status.candidate_hash and not status.is_blind)
 
 
@@ -160,10 +161,9 @@ def is_visible(role: str, about: str, status: ReleaseStatus) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class VisibleVotes:
-    """What a reader may know of the votes on the current candidate of a release: how many people
-    have voted (`count`) and how many must approve (`needed`). `own_vote` is the reader's last,
-    `votes` the last of each person and `given` every one in order, both empty until all
-    `are_in`."""
+    """The votes on the current candidate of a release, as far as a reader may know them: how many people have voted (`count`) and
+    how many must approve (`needed`). `own_vote` is the reader's last, `votes` the last of each person and `given` every one in
+    order, both empty until all `are_in`."""
 
     count: int
     needed: int
@@ -174,8 +174,8 @@ class VisibleVotes:
 
 
 def read_visible_votes(registry: Registry, release: ReleaseId, *, reader: str | None = None) -> VisibleVotes:
-    """The votes that a reader may see; without a reader, those that everybody may. The steward sees no more than others. Raises
-    `Blocked` where there is no candidate."""
+    """Return the votes that a reader may see; without a reader, those that everyone may. The steward sees no more than others.
+    Raises `Blocked` where there is no candidate."""
     status = status_of(registry, release)
     if status.candidate_hash is None:
         raise Blocked("it has no candidate, so nobody votes.", where=str(release), remedy="See `release-pipeline status`.")

@@ -1,12 +1,12 @@
-"""Keys that count no more from a date on, with the public list of them; events of a wrong clock; and successions of officers.
+"""Keys that no longer count from a date on, with their public list; events of a wrong clock; and successions of officers.
 
-Within a site the chain shows what came before and after; the moment in a statement is only the word of whoever has the key. A
-stranger with a package has no chain, so the list names what stands of each key, by hash; nothing else that the key signed stands.
+Within a site the chain shows what came before and after; the moment in a statement depends only on the holder of the key. A
+stranger with a package has no chain, so the list names each valid signature of a revoked key, by hash; no other one counts.
 
 One officer follows another if the old one signs the new one, or if enough holders of recovery keys do:
 
     hand-over  the old officer proposes the new one, and signs
-    recover    anybody proposes, and the holders sign, each at home
+    recover    anyone proposes, and the holders sign, each at home
     accept     the new officer signs that they are it, and records it
 
 A proposal is a file that goes from person to person. They sign the list of keys under the new officer, the fingerprint of
@@ -66,8 +66,8 @@ REVOKED_FILE = "revoked.json"  # of releases/
 
 
 def revoke(site: Site, name: str, *, since: datetime, why: str, key: PrivateKey) -> str:
-    """The officer revokes a key, by its fingerprint or by the name that it has or last had in the
-    list; returns the fingerprint. With the same date again, this only writes the public list."""
+    """Revoke a key, as the officer, by its fingerprint or by the name that it has or last had in the list; returns the
+    fingerprint. With the same date again, this only writes the public list."""
     if not why.strip():
         raise WrongUsage("a revocation needs its reason.", where=name, remedy="Add --why 'REASON'.")
     if since > datetime.now(UTC):
@@ -109,24 +109,24 @@ def note_revocation(
     digest = hash_of_json(document)
     signed = key.sign(kind=REVOKE, subject=fingerprint, digest=digest, name=trust.officer.name, why=why)
     registry.add(REVOKED, key=fingerprint, document=document, signed=signed)
-    last_trust(site, registry)  # verifies everything; what does not hold is not written
+    last_trust(site, registry)  # verifies everything, so that only a valid list is written
 
 
 def write_public(site: Site, events: Sequence[Event]) -> None:
-    """Write what strangers get of the office, next to the packages: the revoked keys, and who followed whom."""
+    """Write the public files of the office, next to the packages: the revoked keys, and who followed whom."""
     for name, text in list_public(events).items():
         make_folder(site.releases, mode=0o755)
         write_text(site.releases / name, text, mode=PUBLIC)
 
 
 def list_public(events: Sequence[Event]) -> dict[str, str]:
-    """The texts of these files by name; none where there was only one officer and no key was revoked."""
+    """Return the texts of these files by name; none where there was only one officer and no key was revoked."""
     texts = {REVOKED_FILE: revoked_text(events) or "", OFFICERS: write_officers(events, read_office(events))}
     return {name: text for name, text in texts.items() if text}
 
 
 def revoked_text(events: Sequence[Event]) -> str | None:
-    """The public list of revoked keys; None where no key was revoked."""
+    """Return the public list of revoked keys; None where no key was revoked."""
     office = read_office(events)
     standing = [] if office is None else [each for each in office.revoked if not each.quorum]
     if office is None or not standing:
@@ -139,7 +139,7 @@ def revoked_text(events: Sequence[Event]) -> str | None:
 
 
 def repair_clock(site: Site, *, key: PrivateKey) -> list[Event]:
-    """The officer declares the moment of every event that is dated later than now wrong; returns these events."""
+    """Declare, as the officer, the moment of every event that is dated later than now wrong; returns these events."""
     seconds = datetime.now(UTC).timestamp()
     with site.open_registry() as registry:
         trust = need_trust(site, registry)
@@ -174,13 +174,13 @@ def _list_standing(registry: Registry, trust: Trust) -> set[tuple[str, datetime]
 
 
 def _list_entries(events: Sequence[Event], trust: Trust) -> list[Mapping[str, Any]]:
-    """The entries that the standing revocations have added to the list."""
+    """Return the entries that the valid revocations have added to the list."""
     standing = [each for each in (trust.office.revoked if trust.office else ()) if not each.quorum]
     return [events[each.event - 1].content["document"]["revoked"][-1] for each in sorted(standing, key=lambda each: each.event)]
 
 
 def _list_what_stands(events: Sequence[Event], fingerprint: str, since: datetime) -> list[list[str]]:
-    """Kind, subject and hash of what the key signed for the public before the moment, by the order of events."""
+    """Return kind, subject and hash of what the key signed for the public before the moment, by the order of events."""
     office = read_office(events, revoked=((fingerprint, since),))
     standing: list[list[str]] = []
     for event in events if office else ():
@@ -198,7 +198,7 @@ PROPOSAL = "release-pipeline/succession/1"
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What is to be signed, and by whom it was already: of a change of the officer, or of the recovery keys."""
+    """A proposal to sign, and the signatures it has already: for a change of the officer, or of the recovery keys."""
 
     subject: str
     document: Mapping[str, Any]
@@ -206,19 +206,19 @@ class Proposal:
 
     @property
     def digest(self) -> str:
-        """What signatures are over."""
+        """Return the hash that is signed."""
         return hash_of_json(self.document)
 
     @property
     def text(self) -> str:
-        """The proposal as the text of a file."""
+        """Return the proposal as the text of a file."""
         return (
             canonical_json({"format": PROPOSAL, "subject": self.subject, "document": self.document, "signed": self.signed}) + "\n"
         )
 
 
 def parse_proposal(text: str, *, where: str) -> Proposal:
-    """The proposal in a file."""
+    """Return the proposal in a file."""
     try:
         content = read_json(text)
         if (
@@ -233,7 +233,7 @@ def parse_proposal(text: str, *, where: str) -> Proposal:
 
 
 def describe_proposal(proposal: Proposal) -> list[str]:
-    """What somebody signs with it, in sentences, from the document only."""
+    """Return what somebody signs with it, in sentences, from the document only."""
     document = proposal.document
     try:
         entries = {name: (entry["role"], PublicKey.parse(entry["key"])) for name, entry in sorted(document["keys"].items())}
@@ -249,7 +249,7 @@ def describe_proposal(proposal: Proposal) -> list[str]:
 
 
 def hand_over(site: Site, name: str, public: PublicKey, *, key: PrivateKey) -> Proposal:
-    """The officer proposes a successor, and signs: nothing is changed until that person accepts."""
+    """Propose a successor, as the officer, and sign: nothing is changed until that person accepts."""
     with site.open_registry(read_only=True) as registry:
         trust = need_trust(site, registry)
         check_officer(trust, key)
@@ -259,9 +259,8 @@ def hand_over(site: Site, name: str, public: PublicKey, *, key: PrivateKey) -> P
 
 
 def recover(site: Site, name: str, public: PublicKey, *, stolen: datetime | None = None) -> Proposal:
-    """A proposal for the holders of recovery keys. `stolen`: since when somebody else may have had
-    the officer's key. That key, and those of officers who followed, are revoked from then on, and
-    the list is the last that stands without them."""
+    """Return a proposal for the holders of recovery keys. `stolen`: since when somebody else may have had the officer's key. That
+    key, and those of officers who followed, are revoked from then on, and the list is the last valid one without them."""
     with site.open_registry(read_only=True) as registry:
         trust = last_trust(site, registry)
         if trust is None or trust.office is None or not trust.office.threshold:
@@ -280,14 +279,14 @@ def recover(site: Site, name: str, public: PublicKey, *, stolen: datetime | None
 
 
 def _list_suspects(office: Office, stolen: datetime) -> list[str]:
-    """The officers at a moment and after it."""
+    """Return the officers at a moment and after it."""
     officers = [next(key.fingerprint for key in keys.values() if key.role == "officer") for _, keys in office.lists]
     then = max((index for index, (number, _) in enumerate(office.lists) if office.moment(number) < stolen), default=0)
     return list(dict.fromkeys(officers[then:]))
 
 
 def _propose(registry: Registry, trust: Trust, name: str, public: PublicKey, revoked: Sequence[tuple[str, datetime]]) -> Proposal:
-    """The list with the new officer in the place of the old."""
+    """Return the list with the new officer in the place of the old."""
     others = tuple(member for member in trust.members if member.role != "officer" and member.name != name)
     former = {event.content["officer"] for event in registry.events if event.kind == TRUSTED}
     holders = {each.fingerprint for each in trust.office.holders.values()} if trust.office else set[str]()
@@ -310,19 +309,19 @@ def _propose(registry: Registry, trust: Trust, name: str, public: PublicKey, rev
 
 
 def _hash_recovery(registry: Registry) -> str:
-    """The hash of the recovery keys, so that a new officer signs for them too; empty where there are none."""
+    """Return the hash of the recovery keys, so that a new officer signs for them too; empty where there are none."""
     named = [event.content for event in registry.events if event.kind == RECOVERY]
     document = {name: named[-1][name] for name in ("keys", "number", "threshold")} if named else None
     return "" if document is None else hash_of_json(document)
 
 
 def sign_proposal(proposal: Proposal, name: str, *, key: PrivateKey) -> dict[str, Any]:
-    """The statement of somebody who holds a recovery key; no site is needed for it."""
+    """Return the statement of somebody who holds a recovery key; no site is needed for it."""
     return key.sign(kind=RECOVER, subject=proposal.subject, digest=proposal.digest, name=check_person(name))
 
 
 def accept(site: Site, proposal: Proposal, statements: Sequence[Mapping[str, Any]], *, key: PrivateKey) -> Trust:
-    """The new officer signs that they are it, and that is recorded with all that proves it; nothing is if any of it fails."""
+    """Accept the office, as the new officer, and record it with all that proves it; nothing is recorded if any part fails."""
     if proposal.subject != OFFICE:
         raise WrongUsage("this proposal is of recovery keys.", remedy="`release-pipeline officer recovery --help`")
     members = read_members(proposal.document["keys"])
@@ -336,7 +335,7 @@ def accept(site: Site, proposal: Proposal, statements: Sequence[Mapping[str, Any
         rest = {name: part for name, part in proposal.document.items() if name != "keys"}
         succession = {**rest, "signed": [*proposal.signed, *statements], "accepted": accepted}
         note_list(registry, members, key, revoked=_read_revoked(proposal), succession=succession)
-        trust = last_trust(site, registry)  # everything is verified; what does not hold is not written
+        trust = last_trust(site, registry)  # verifies everything, so that only a valid list is written
         if trust is None or trust.officer != officer or before == trust:
             raise NotSigned("the list was changed since this was proposed, or it does not count.", where=officer.name)
         for each, since in _read_revoked(proposal):
@@ -348,17 +347,16 @@ def accept(site: Site, proposal: Proposal, statements: Sequence[Mapping[str, Any
 
 
 def _read_revoked(proposal: Proposal) -> tuple[tuple[str, datetime], ...]:
-    """The keys that it takes back, and from when on."""
+    """Return the keys that it takes back, and from when on."""
     return tuple((each["key"], datetime.fromisoformat(each["from"])) for each in proposal.document["revoked"])
 
 
 def _check_fresh(registry: Registry, proposal: Proposal) -> None:
-    """Refuse a proposal from before keys were changed: it would bring back people who were taken
-    off the list since. Changes that the proposal takes back do not count: else a thief of the
-    officer's key could keep the holders from ever replacing it."""
+    """Refuse a proposal from before keys were changed: it would bring back people who were taken off the list since. Changes that
+    the proposal takes back do not count: otherwise a thief of the officer's key could keep the holders from ever replacing it."""
     document = proposal.document
     office = read_office(registry.events, revoked=_read_revoked(proposal))
-    if office is None:  # nothing but lists of one officer
+    if office is None:  # there are only lists of one officer
         changed = {event.number for event in registry.events if event.kind == TRUSTED}
     else:
         noted = {each.event for each in office.revoked if each.event <= len(registry.events)}
@@ -374,9 +372,8 @@ def _check_fresh(registry: Registry, proposal: Proposal) -> None:
 
 
 def _retire(site: Site, registry: Registry, trust: Trust, former: str, *, key: PrivateKey) -> Trust:
-    """Revoke the former officer's key from just after the hand-over: all that it signed stands, by
-    hash. In the chain it could sign nothing more; but a stranger has no chain, and anyone who has
-    the key can put any date on a package."""
+    """Revoke the former officer's key from just after the hand-over: all that it signed before stays valid, by hash. In the chain
+    it could not sign any more. But a stranger has no chain, and anyone who has the key can put any date on a package."""
     if trust.office is None or former in {each.key for each in trust.office.revoked}:
         return trust
     since = max(trust.office.moment(event.number) for event in registry.events) + timedelta(seconds=1)
@@ -386,7 +383,7 @@ def _retire(site: Site, registry: Registry, trust: Trust, former: str, *, key: P
 
 
 def propose_recovery(site: Site, threshold: int, holders: Mapping[str, PublicKey]) -> Proposal:
-    """A proposal of recovery keys."""
+    """Return a proposal of recovery keys."""
     with site.open_registry(read_only=True) as registry:
         return _propose_recovery(registry, need_trust(site, registry), threshold, holders)
 
@@ -410,7 +407,7 @@ def _propose_recovery(registry: Registry, trust: Trust, threshold: int, holders:
 def name_recovery(
     site: Site, threshold: int, holders: Mapping[str, PublicKey], statements: Sequence[Mapping[str, Any]], *, key: PrivateKey
 ) -> Proposal:
-    """The officer names the recovery keys; where there are some already, enough of them must have signed the new ones."""
+    """Name the recovery keys, as the officer; where there are some already, enough of them must have signed the new ones."""
     with site.open_registry() as registry:
         trust = need_trust(site, registry)
         check_officer(trust, key)

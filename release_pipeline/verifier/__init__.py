@@ -1,4 +1,4 @@
-"""Checks a published package or an auditor's dossier, offline, with Python's standard library and nothing else.
+"""Checks a published package or an auditor's dossier, offline, with only Python's standard library.
 
 Its modules are joined into `verify.py`, the one file that strangers run.
 """

@@ -15,7 +15,7 @@ ALLOWED, ATTESTATION = "allowed_signers", "attestation.intoto.json"
 ATTESTATION_SSH = f"{ATTESTATION}.sig"
 ATTESTATIONS = (ATTESTATION, ATTESTATION_SSH)  # the statement cannot name these
 STATEMENT_TYPE, PREDICATE_TYPE = "https://in-toto.io/Statement/v1", "urn:release-pipeline:package:1"
-ATTESTED = (  # what the statement repeats of the card, word for word
+ATTESTED = (  # parts of the card that the statement repeats exactly
     *("release", "published", "supersedes", "tool", "policy", "population", "claim", "method", "looks", "hashes"),
     "registry_head",
 )
@@ -23,7 +23,7 @@ PACKAGE_NAMESPACE = "package@release-pipeline"  # of SSH signatures of such a st
 
 
 def write_allowed_signers(keys: Mapping[str, Key]) -> str:
-    """The keys of a list of trusted keys that may sign packages, as ssh-keygen reads them."""
+    """Return the keys of a list of trusted keys that may sign packages, as ssh-keygen reads them."""
     return "".join(
         f'{key.name} namespaces="{PACKAGE_NAMESPACE},{SSH_NAMESPACE}" {name_ssh_key(key.public)}\n'
         for key in keys.values()
@@ -46,7 +46,7 @@ def check_attestation(report: Report, tree: Tree, keys: Mapping[str, Key], packa
         count = _compare_statement(tree.json(ATTESTATION), tree.json(CARD), package)
         sentence = f"a statement about {count} files, with the hashes that {SUMS} lists; of the release it says what {CARD} says"
         report("ok", f"{at}{ATTESTATION}: {sentence}")
-    if ATTESTATION_SSH not in tree.sizes:  # if it should be there, the list of sums has said so
+    if ATTESTATION_SSH not in tree.sizes:  # if it should be there, the check of the list of sums has reported that
         return
     with report.about(at + ATTESTATION_SSH):
         try:
@@ -60,8 +60,8 @@ def check_attestation(report: Report, tree: Tree, keys: Mapping[str, Key], packa
 
 
 def _compare_statement(statement: Any, card: Any, package: Package) -> int:
-    """The number of files that the statement is about; `Fault` unless these are all of the package,
-    and it agrees with the card."""
+    """Return the number of files that the statement is about; raises `Fault` unless these are all of the package, and it agrees
+    with the card."""
     if (get(statement, "_type", str), get(statement, "predicateType", str)) != (STATEMENT_TYPE, PREDICATE_TYPE):
         raise Fault(f"it is not a statement of {STATEMENT_TYPE} that says {PREDICATE_TYPE}")
     if set(statement) - {"_type", "subject", "predicateType", "predicate"}:
@@ -84,12 +84,12 @@ def _compare_statement(statement: Any, card: Any, package: Package) -> int:
         raise Fault("it is about another release than the card")
     for name in sorted({*predicate, *(name for name in ATTESTED if find_member(card, name) is not None)}):
         if name not in predicate or canonical_json(find_member(card, name)) != canonical_json(predicate[name]):
-            raise Fault(f"of '{name[:200]}' it says otherwise than {CARD}")  # what the card has not, it says nothing of
+            raise Fault(f"of '{name[:200]}' it says otherwise than {CARD}")  # it must not have what the card lacks
     return len(hashes)
 
 
 def _find_attester(payload: bytes, text: str, keys: Mapping[str, Key]) -> Key:
-    """The key with this SSH signature of just these bytes, in the namespace of packages."""
+    """Return the key with this SSH signature of just these bytes, in the namespace of packages."""
     made = read_ssh_signature(text, PACKAGE_NAMESPACE)
     key = keys.get(hash_ssh_key(made.public))
     if key is None:

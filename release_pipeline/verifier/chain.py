@@ -1,4 +1,4 @@
-"""The chain of events of a registry, and what is signed in it."""
+"""The chain of events of a registry, and the statements signed in it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from release_pipeline.verifier.trees import EVENTS, MOST_SIGNATURES
 
 @dataclass(frozen=True)
 class Event:
-    """An event of the chain: `release` is POLICY/PARTITION/rN, or empty when it is of none."""
+    """An event of the chain: `release` is POLICY/PARTITION/rN, or empty when it is about none."""
 
     number: int
     kind: str
@@ -52,7 +52,8 @@ class Event:
 
 
 def verify_chain(lines: Iterable[str | bytes]) -> list[Event]:
-    """The events; `Fault` names the first that is not a canonical body with its own hash, its number and the hash before it."""
+    """Return the events; raises `Fault`, which names the first that is not a canonical body with its own hash, its number and the
+    hash before it."""
     events: list[Event] = []
     for number, line in enumerate(lines, start=1):
         try:
@@ -74,9 +75,8 @@ def verify_chain(lines: Iterable[str | bytes]) -> list[Event]:
 
 @dataclass(frozen=True)
 class Known:
-    """What must be known of a whole chain before its events can be judged: keys that count no more
-    from a moment on, events whose moment the officer does not believe, and the latest moment that
-    each event can be of."""
+    """Facts of a whole chain that its events are judged by: keys that no longer count from a moment on, events whose moment the
+    officer does not believe, and the latest moment that each event can be from."""
 
     revoked: Sequence[Revocation] = ()
     doubted: Collection[int] = ()
@@ -85,20 +85,19 @@ class Known:
 
 AT_TARGETS = ("delivering", "delivered", "recalled")
 OFFICE_EVENTS = ("trusted", "recovery", "revoked", "clock")
-MADE = ("reserved", "secret", "drawn", "candidate", "publishing", "published")  # what happens to a release that is made
+MADE = ("reserved", "secret", "drawn", "candidate", "publishing", "published")  # the steps of a release that is made
 
 
 class History:
-    """The events of a chain, each signed one verified with the list of keys that was trusted when
-    it happened. `known`: revoked keys and wrong clocks, from an earlier round; `lost`: what was
-    published with a revoked key."""
+    """The events of a chain, each signed one verified with the list of keys that was trusted when it happened. `known`: revoked
+    keys and wrong clocks, from an earlier round; `lost`: releases published with a revoked key."""
 
     def __init__(self, report: Report, events: list[Event], known: Known | None = None, *, office_alone: bool = False) -> None:
         self.events, self.signed = events, list[tuple[int, Statement]]()
         self.lists: list[tuple[int, str, dict[str, Key]]] = []  # number of the event, hash of the list, keys
         self.policies: dict[str, tuple[int, Any]] = {}
         self.revoked: list[Revocation] = []  # what the events themselves revoke
-        self.looked: list[Event] = []  # the looks at the data, and what was said of files that they are public
+        self.looked: list[Event] = []  # trials on the data, and statements that files are public
         self.doubted: set[int] = set()
         self.lost: dict[int, str] = {}
         self._report, self.office, self._known = (
@@ -107,16 +106,16 @@ class History:
             known or Known(),
         )
         self._listed = ""  # when the last list of keys was signed
-        self._copies: set[str] = set()  # what was signed of lists at a moment that is not believed
+        self._copies: set[str] = set()  # statements about lists at a moment that is not believed
         self._published, self._stewards = dict[str, str](), dict[str, str]()
-        self._of: dict[tuple[str, str], list[Event]] = {}  # of each kind and release: a chain is asked for each of its releases
-        self._about: dict[tuple[str, str], dict[int, Statement]] = {}  # of each kind and subject what was signed
-        self._caps: dict[str, Any] = {}  # by their hash, once somebody asked for them
+        self._of: dict[tuple[str, str], list[Event]] = {}  # by kind and release: a chain is asked for each of its releases
+        self._about: dict[tuple[str, str], dict[int, Statement]] = {}  # the signed statements by kind and subject
+        self._caps: dict[str, Any] = {}  # by their hash, once they were asked for
         self._entered: set[int] = set()  # events that follow from what the officer accepted after a restore
         self._looked = 0  # signatures, also those that do not hold
-        self._held: dict[str, int] = {}  # policies whose series are held, and the events since which they are
-        self._delivering = set[tuple[str, ...]]()  # packages that began to go to targets
-        self._gone: set[str] = set()  # releases that were lost with the site: nothing is made under their names again
+        self._held: dict[str, int] = {}  # policies whose series are held, and the events since which they are held
+        self._delivering = set[tuple[str, ...]]()  # packages whose delivery to targets has begun
+        self._gone: set[str] = set()  # releases that were lost with the site: no release is made under their names again
         for event in events:
             self._of.setdefault((event.kind, event.release), []).append(event)
             if office_alone and event.kind not in OFFICE_EVENTS:
@@ -126,7 +125,7 @@ class History:
 
     @property
     def chain(self) -> list[str]:
-        """The officers who followed each other up to the last."""
+        """Return the officers who followed each other up to the last."""
         return self.office.chain
 
     def _take(self, event: Event) -> None:
@@ -148,7 +147,7 @@ class History:
             charged = self.policies.get(get(event.content, "policy_hash", HEX))
             self._stewards[event.release] = charged[1]["steward"] if charged else ""
             held = self._held.get(event.release.split("/")[0])
-            if held is not None and event.number not in self._entered:  # what a restore enters was charged elsewhere before
+            if held is not None and event.number not in self._entered:  # charges that a restore enters were made elsewhere before
                 raise Fault(f"it charges {event.release} while its series was held (event {held})")
         elif event.kind in SIGNED_EVENTS and self._looked >= MOST_SIGNATURES:
             raise Fault(f"more than {MOST_SIGNATURES} signatures are too many: this one is not looked at")
@@ -166,7 +165,7 @@ class History:
             del self._held[policy]
 
     def _follow_delivery(self, event: Event) -> None:
-        """Check that what went to a target is what was published, and what came back was retracted or superseded before."""
+        """Check that a delivered package was published, and that a recalled one was retracted or superseded before."""
         name, address = get(event.content, "target", NAME), get(event.content, "address", str)
         delivery = (event.release, name, get(event.content, "via", NAME), address)
         if get(event.content, "package_hash", HEX) != self._published.get(event.release):
@@ -214,9 +213,8 @@ class History:
             self._report("note", f"{EVENTS}: event {event.number} (revoked): {sentence}")
 
     def _find_revocation(self, event: Event) -> Revocation | None:
-        """The revocation that takes an event back, None without one: its key signed it after the
-        moment, or after the revocation was recorded. Named recovery keys stay named, and no officer
-        takes back how the office came to them."""
+        """Return the revocation that takes an event back, None without one: its key signed it after the moment, or after the
+        revocation was recorded. Named recovery keys stay named, and no officer takes back how the office came to them."""
         succession: Json = event.content.get("succession")
         signers = {_signer(event.content.get("signed"))}
         if event.kind == "recovery" or not self._known.revoked:
@@ -241,7 +239,7 @@ class History:
         self.policies.setdefault(digest, (event.number, policy))
 
     def _verify(self, event: Event) -> Statement:
-        """What is signed in the event, if it says what the event does."""
+        """Return the signed statement of the event, if it agrees with the event."""
         if event.kind == "recovery":
             return self.office.follow_recovery(event.content)
         officers = {
@@ -270,7 +268,7 @@ class History:
         return signed
 
     def _verify_remarks(self, event: Event) -> Statement:
-        """What is signed: the document that the event has, about its release or, without one, about a policy."""
+        """Return the signed statement: of the document that the event has, about its release or, without one, about a policy."""
         document = get(event.content, "document", dict)
         remarks = read_remarks(document)
         if remarks.subject != (event.release or remarks.subject) or (not event.release and RELEASE.fullmatch(remarks.subject)):
@@ -311,7 +309,7 @@ class History:
 
     def _note_stale(self, event: Event) -> None:
         """Note a succession that was signed before the list was changed, and accepted after it: it brings the older list back.
-        What was signed since stands."""
+        What was signed since stays valid."""
         head: int = event.content["succession"]["registry"]["event"]
         changed = {number for number, _, _ in self.lists} | {each.event for each in self.revoked}
         changed |= {number for number, signed in self.signed if signed.kind == RECOVERY}
@@ -341,7 +339,7 @@ class History:
         return signed
 
     def _verify_restored(self, event: Event) -> Statement:
-        """What the officer accepted: a backup that was put back here, with the charges that came after it."""
+        """Return what the officer accepted: a restored backup, with the charges that came after it."""
         document: Mapping[str, Json] = get(event.content, "document", dict)
         number: int = get(document, "event", int)
         named = self.events[number - 1] if 0 < number < event.number else None
@@ -371,7 +369,7 @@ class History:
             raise Fault("after the charges that the officer signed comes something else than what was signed to be lost")
 
     def _compare_entered(self, entry: Json, charge: Mapping[str, Any]) -> list[str]:
-        """The parts of a charge that differ from what was signed, in words."""
+        """Return the parts of a charge that differ from what was signed."""
         digest = get(entry, "policy_hash", HEX)
         pairs = {
             "its policy, and so k": (digest, charge.get("policy_hash")),
@@ -382,16 +380,16 @@ class History:
         return [words for words, (signed, noted) in pairs.items() if signed != noted]
 
     def of(self, kind: str, release: str) -> list[Event]:
-        """The events of a kind of a release."""
+        """Return the events of a kind of a release."""
         return self._of.get((kind, release), [])
 
     def last(self, kind: str, subject: str, *, before: int) -> tuple[int, str]:
-        """The number and hash of the last event before another that has something signed of a kind about a subject."""
+        """Return the number and hash of the last event before another that has a signed statement of a kind about a subject."""
         hashes = {at: signed.hash for at, signed in self.find(kind, subject).items() if at < before}
         return max(hashes.items(), default=(0, ""))
 
     def find_caps(self, digest: str) -> Any:
-        """The caps of that hash, as an event of their approval has them."""
+        """Return the caps of that hash, as an event of their approval has them."""
         if digest in self._caps:
             return self._caps[digest]
         for event in self._of.get(("approved", ""), []):
@@ -401,13 +399,14 @@ class History:
         raise Fault("no event tells the caps that the officer approved last before the charge")
 
     def find(self, kind: str, subject: str, digest: str | None = None) -> dict[int, Statement]:
-        """What was signed of a kind about a subject (and a hash), by the number of the event."""
+        """Return the signed statements of a kind about a subject (and a hash), by the number of the event."""
         wanted = self._about.get((kind, subject), {})
         return {number: signed for number, signed in wanted.items() if digest in (None, signed.hash)}
 
 
 def _list_entered(event: Event) -> set[int]:
-    """The numbers of the charges and losses that were noted right after the event that accepts them: as many as it names."""
+    """Return the numbers of the charges and losses that were recorded right after the event that accepts them: as many as it
+    names."""
     named = [find_member(find_member(event.content, "document"), name) for name in ("charged", "lost")]
     count = sum(len(part) for part in named if isinstance(part, list))
     return set(range(event.number + 1, event.number + 1 + count))
@@ -419,8 +418,8 @@ def _signer(signed: Json) -> str:
 
 
 def _latest_moments(events: Sequence[Event], doubted: Collection[int]) -> dict[int, datetime]:
-    """The latest moment that each event can be of: a clock that was set back does not make it earlier, and a moment that is not
-    believed counts as that of the next event."""
+    """Return the latest moment that each event can be from: a clock that was set back does not make it earlier, and a moment that
+    is not believed counts as that of the next event."""
     moments, last, waiting = dict[int, datetime](), datetime.min.replace(tzinfo=UTC), list[int]()
     for event in events:
         if event.number in doubted:
@@ -433,7 +432,7 @@ def _latest_moments(events: Sequence[Event], doubted: Collection[int]) -> dict[i
 
 
 def read_history(report: Report, events: list[Event]) -> History:
-    """The events, judged after it is known from when to when each key counts."""
+    """Return the events, judged after it is known from when to when each key counts."""
     extra = list(report.revocations.entries.values()) if report.revocations else []
     extra += [Revocation(key, since, sys.maxsize, "", quorum=True) for key, since in report.taken.items()]
     if not extra and not has_office(events):
@@ -445,16 +444,16 @@ def read_history(report: Report, events: list[Event]) -> History:
 
 
 def has_office(events: Iterable[Any]) -> bool:
-    """Whether more happened to the office than that one officer changed the list of keys."""
+    """Return whether more happened to the office than that one officer changed the list of keys."""
     return any(event.kind in OFFICE_EVENTS and (event.kind != "trusted" or "succession" in event.content) for event in events)
 
 
-Head = tuple[int, str, str]  # number and hash of an event, and when it was noted
+Head = tuple[int, str, str]  # number and hash of an event, and when it was recorded
 HEAD_FORMAT = "release-pipeline/head/1"
 
 
 def read_head(content: bytes) -> Head:
-    """What `head export` writes: the last event of a registry, for somebody outside to keep."""
+    """Return the content of `head export`: the last event of a registry, for somebody outside to keep."""
     head = read_json(content)
     if get(head, "format", str) != HEAD_FORMAT or get(head, "event", int) < 1:
         raise Fault("it is not what `head export` writes")
@@ -462,8 +461,8 @@ def read_head(content: bytes) -> Head:
 
 
 def find_known(events: list[Event]) -> Known:
-    """What must be known of a chain, in rounds: first what holders of recovery keys revoked, then
-    what the officers did whom that leaves, later ones before earlier ones."""
+    """Return the known facts of a chain, in rounds: first what holders of recovery keys revoked, then what the remaining officers
+    did, later ones before earlier ones."""
     quiet = Report(None)
     first = History(quiet, events, office_alone=True)
     moments = _latest_moments(events, first.doubted)

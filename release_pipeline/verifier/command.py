@@ -33,12 +33,12 @@ from release_pipeline.verifier.trees import CARD, DOSSIER, EVENTS, KEYS, KEYS_SI
 def verify_path(
     path: str | os.PathLike[str], officer: str | Collection[str] | None = None, revocations: str = "", officers: str = ""
 ) -> list[Finding]:
-    """The findings of all checks of the package or dossier at `path`, a folder or a zip.
+    """Return the findings of all checks of the package or dossier at `path`, a folder or a zip.
 
-    `officer` is the fingerprint that the officer must have; several, if the office changed hands.
-    `WrongUsage` unless there is something to be checked at all. `revocations`: a file or address of
-    the publisher's list of revoked keys; `officers`: likewise of an officers.json that tells more
-    than the package knows."""
+    `officer` is the fingerprint that the officer must have; several, if the office changed hands. Raises `WrongUsage` unless
+    there is something to check. `revocations`: a file or address of the publisher's list of revoked keys; `officers`: a file or
+    address of an officers.json that knows more than the package.
+    """
     return examine(path, officer, revocations, officers).findings
 
 
@@ -50,8 +50,8 @@ def examine(
     witnessed: Head | None = None,
     beside: str | os.PathLike[str] = "",
 ) -> Verification:
-    """Likewise, with what was checked. `witnessed`: an event that a dossier must have, as somebody outside kept it. `beside`:
-    another package or dossier, which must be of the same chain of events if it is of the same site."""
+    """Return the findings, with what was checked. `witnessed`: an event that a dossier must have, as somebody outside kept it.
+    `beside`: another package or dossier, which must be of the same chain of events if it is of the same site."""
     report, kind, package = _examine(path, officer, revocations, officers, witnessed)
     if beside:
         with report.about(str(beside)):
@@ -68,7 +68,7 @@ def _examine(
     officers: str,
     witnessed: Head | None,
 ) -> tuple[Report, str, Package]:
-    """The report of one package or dossier, which of the two it is, and what it says of itself."""
+    """Return the report of one package or dossier, which of the two it is, and its own facts."""
     report, kind, package = Report(officer), "", Package()
     if officers:
         _take_officers(report, officers)
@@ -92,9 +92,8 @@ def _examine(
 
 
 def _compare_chains(report: Report, name: str, first: Package, second: Package, findings: Iterable[Finding]) -> None:
-    """Check that two packages or dossiers of one site are of one chain of events. Each copy of a
-    site goes on under a whole cap, and each chain holds by itself; they differ from the first event
-    on that only one of them has."""
+    """Check that two packages or dossiers of one site are of one chain of events. Each copy of a site goes on under a whole cap,
+    and each chain is valid by itself; they differ from the first event on that only one of them has."""
     failed = sum(finding.level == "FAIL" and ": RETRACTED: " not in finding.words for finding in findings)
     if failed or not first.site or not second.site:
         raise Fault(f"{failed} checks of it failed, so the two cannot be compared: verify it by itself")
@@ -123,7 +122,7 @@ def _compare_chains(report: Report, name: str, first: Package, second: Package, 
 
 
 def _take_revocations(report: Report, address: str) -> None:
-    """Read the list of revoked keys, and judge everything by it from now on; it is a failure if that cannot be read."""
+    """Read the list of revoked keys, and judge everything by it from now on; an unreadable list is a failure."""
     with report.about(f"{address}"):
         known = read_revocations(fetch(address))
         report.link(known.office)
@@ -134,7 +133,7 @@ def _take_revocations(report: Report, address: str) -> None:
 
 
 def _take_officers(report: Report, address: str) -> None:
-    """Read from elsewhere than the package how the officers followed each other, and judge everything by it."""
+    """Read from outside the package how the officers followed each other, and judge everything by it."""
     with report.about(f"{address}"):
         office = read_officers(read_json(fetch(address)))
         report.lines[OFFICERS] = tuple(office.chain)
@@ -145,7 +144,7 @@ def _take_officers(report: Report, address: str) -> None:
 
 
 def verify_events(lines: Iterable[str | bytes], officer: str | Collection[str] | None = None) -> list[Finding]:
-    """The findings about a chain of events by itself, a line each as in a dossier's events.jsonl."""
+    """Return the findings about a chain of events by itself, a line each as in a dossier's events.jsonl."""
     report = Report(officer)
     with report.about(EVENTS):
         history = read_history(report, verify_chain(lines))
@@ -161,14 +160,14 @@ def verify_events(lines: Iterable[str | bytes], officer: str | Collection[str] |
 
 
 def _read_looks(history: History, release: str, candidate: str) -> int:
-    """The number of looks in the public facts of a candidate."""
+    """Return the number of trials on the data in the public facts of a candidate."""
     events = [event for event in history.of("candidate", release) if event.content.get("candidate_hash") == candidate]
     looks = find_member(get(events[-1].content, "facts", dict), "looks") if events else 0
     return looks if isinstance(looks, int) else 0
 
 
 def _check_published(report: Report, history: History, event: Event) -> None:
-    """Check of a release what a dossier shows, from the events only."""
+    """Check a published release as a dossier does, from the events only."""
     intents = [intent for intent in history.of("publishing", event.release) if intent.number < event.number]
     if not intents:
         raise Fault(f"it was published in event {event.number} without an intent")
@@ -185,7 +184,7 @@ def _check_published(report: Report, history: History, event: Event) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the findings, a line each; give the exit code."""
+    """Print the findings, a line each; returns the exit code."""
     parser = argparse.ArgumentParser(prog="verify.py", description="Check a published package or an auditor's dossier, offline.")
     here = Path(__file__).resolve().parent
     parser.add_argument("path", nargs="?", default=here, help="folder or zip (default: the folder that this file lies in)")
@@ -216,7 +215,7 @@ def main(arguments: list[str] | None = None) -> int:
     coding = where.encoding or "ascii"
     try:
         print("\n".join(lines).encode(coding, "backslashreplace").decode(coding), file=where, flush=True)
-    except BrokenPipeError:  # whoever read it has read enough
+    except BrokenPipeError:  # the reader has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), where.fileno())
     return code
 
@@ -231,6 +230,6 @@ def _load_head(file: Path) -> Head:
 
 
 def _report_usage(what: str) -> dict[str, Any]:
-    """What cannot be checked, as a script reads it, release-pipeline/error/1."""
+    """Return what cannot be checked, for a script, as release-pipeline/error/1."""
     error: dict[str, str | list[str]] = {"code": "wrong-usage", "what": what, "where": "", "remedy": "", "details": []}
     return {"format": "release-pipeline/error/1", "command": "verify", "exit_code": 2, "error": error}

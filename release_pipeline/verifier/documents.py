@@ -1,4 +1,4 @@
-"""JSON that was written by somebody else."""
+"""Reads JSON that somebody else wrote."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,15}(Z|[+-][0-9]{2}:[0-9
 
 
 def read_json(text: str | bytes) -> Any:
-    """The value; `Fault` unless it is UTF-8 and plain JSON, not too long, every key in it once, every number finite."""
+    """Return the value; raises `Fault` unless it is UTF-8 and plain JSON, not too long, every key in it once, every number
+    finite."""
     try:
         if len(text) > MOST_JSON:
             raise ValueError
@@ -52,7 +53,7 @@ def _finite(text: str) -> float:
 
 
 def canonical_json(content: Any) -> str:
-    """The one text of `content` that hashes and signatures are of."""
+    """Return the one text of `content` that is hashed and signed."""
     try:
         return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (ValueError, TypeError, RecursionError):
@@ -60,7 +61,7 @@ def canonical_json(content: Any) -> str:
 
 
 def get(content: Json, name: str, wanted: type | re.Pattern[str]) -> Any:
-    """What `content` has under the name: of this type, or a text of this pattern."""
+    """Return the value of `content` under the name, of this type, or a text of this pattern; raises `Fault` for any other."""
     value = find_member(content, name)
     right = isinstance(value, wanted) if isinstance(wanted, type) else isinstance(value, str) and wanted.fullmatch(value)
     if not right or isinstance(value, bool):
@@ -69,7 +70,7 @@ def get(content: Json, name: str, wanted: type | re.Pattern[str]) -> Any:
 
 
 def find_member(content: Json, name: str) -> Json:
-    """What `content` has under the name, whatever it is; None where there is nothing, or nothing has names."""
+    """Return the value of `content` under the name, of any type; None where there is none, or `content` has no names."""
     return content.get(name) if isinstance(content, dict) else None
 
 
@@ -78,7 +79,7 @@ def sha256(text: str) -> str:
 
 
 class Fault(Exception):
-    """Something is not as it must be; `what` says what, in words."""
+    """Something is not as it must be; `what` describes it."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -86,12 +87,12 @@ class Fault(Exception):
 
 
 def printable(words: str) -> str:
-    """One line, which cannot play tricks on a terminal."""
+    """Return the words in one line that cannot play tricks on a terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in words[:2000])
 
 
 class WrongUsage(ValueError):
-    """The path or the fingerprint that was given cannot be meant; `what` says why."""
+    """The given path or fingerprint cannot be right; `what` says why."""
 
     def __init__(self, what: str) -> None:
         self.what = what

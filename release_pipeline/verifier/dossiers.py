@@ -1,4 +1,4 @@
-"""The checks of an auditor's dossier, whose chain of events proves what its package says."""
+"""The checks of an auditor's dossier, whose chain of events proves the statements of its package."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def check_dossier(report: Report, tree: Tree, witnessed: Head | None) -> Package
 
 
 def _check_candidate(report: Report, tree: Tree, package: Package) -> str:
-    """The candidate's hash, after evidence and data were compared with its list of sums."""
+    """Return the candidate's hash, after evidence and data were compared with its list of sums."""
     listed = check_sums(report, tree, beside=(), absent=lambda name: "not in a dossier" * name.startswith("data."))
     with report.about(f"{tree.prefix}{SUMS}"):
         data, published = ({n: h for n, h in sums.items() if n.startswith("data.")} for sums in (listed, package.sums))
@@ -110,19 +110,19 @@ def note_history(report: Report, history: History) -> None:
 
 
 def _list_lost(event: Event) -> list[str]:
-    """The releases that were lost, by what an officer signed when accepting a backup."""
+    """Return the releases that were lost, by what an officer signed when accepting a backup."""
     lost = get(get(event.content, "document", dict), "lost", list)
     return [name for name in lost if isinstance(name, str)]
 
 
 def _find_charge(history: History, release: str) -> Mapping[str, Any]:
-    """What was charged for a release; empty where no event has it."""
+    """Return the charge for a release; empty where no event has it."""
     return next((event.content for event in history.of("reserved", release)), dict[str, Any]())
 
 
 def compare_lost(noted: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """The parts in which a package or dossier of a lost release differs from the chain that went on
-    after the restore, in words. A card has no loss: it follows from policy and records."""
+    """Return the parts in which a package or dossier of a lost release differs from the chain that went on after the restore. A
+    card has no loss: it follows from policy and records."""
     rows, records = get(other, "rows", int), get(noted, "records", int)
     pairs = {
         "its policy": get(noted, "policy_hash", HEX) == other["policy_hash"],
@@ -179,14 +179,14 @@ def _check_lists_of_keys(history: History, tree: Tree, package: Package) -> None
 
 
 def _read_caps(tree: Tree, digest: str) -> Any:
-    """The caps in a dossier, if they are those of that hash."""
+    """Return the caps in a dossier, if they are those of that hash."""
     if tree.digest(POPULATIONS) != digest:
         raise Fault("these are not the caps that the officer approved last before the charge")
     return tree.json(POPULATIONS)
 
 
 def check_looks(history: History, release: str, stated: int, by: str) -> None:
-    """Check that the stated number of looks at the data is what the events have before the charge."""
+    """Check that the stated number of trials on the data is the number in the events before the charge."""
     charges = history.of("reserved", release)
     counted = sum(
         charge.number > look.number and _concerns(look, charge) and not _became_charge(history, look, charge.number)
@@ -198,16 +198,15 @@ def check_looks(history: History, release: str, stated: int, by: str) -> None:
 
 
 def _became_charge(history: History, look: Event, last: int) -> bool:
-    """Whether a run that nobody refused went on to the charge of its release, by the event `last`."""
+    """Return whether a run that was not refused went on to the charge of its release, by the event `last`."""
     stopped, under = look.content.get("stopped"), look.content.get("policy_hash")
     charges = history.of("reserved", stopped) if isinstance(stopped, str) else []
     return any(charge.number <= last and charge.content.get("policy_hash") == under for charge in charges)
 
 
 def _concerns(look: Event, charge: Event) -> bool:
-    """Whether a look concerns what was charged after it: at the same source, at records of its
-    population or of one before it, or under a policy of its name. Of a file that was called public:
-    whether it was the source."""
+    """Return whether a trial concerns a later charge: at the same source, at records of its population or of one before it, or
+    under a policy of its name. Of a file that was called public: whether it was the source."""
     is_same = bool(_texts(look, "origins") & _texts(charge, "origins"))
     if look.kind == "public":
         return is_same
@@ -217,14 +216,14 @@ def _concerns(look: Event, charge: Event) -> bool:
 
 
 def _texts(event: Event, name: str) -> set[str]:
-    """The texts of a list that an event may have."""
+    """Return the texts of a list that an event may have."""
     texts: Json = event.content.get(name, [])
     return {text for text in texts if isinstance(text, str)} if isinstance(texts, list) else set[str]()
 
 
 def check_charge(report: Report, history: History, package: Package, find_caps: Callable[[str], Any]) -> Any:
-    """The policy that the release was charged under; checks its approval, that of the caps, and the
-    cap. `find_caps` returns the caps of a hash."""
+    """Return the policy that the release was charged under; checks its approval, that of the caps, and the cap. `find_caps`
+    returns the caps of a hash."""
     charges = history.of("reserved", package.release)
     if len(charges) != 1 or charges[0].number > package.head[0]:
         raise Fault(f"it was charged {len(charges)} times, or only after it was published, in place of once before")
@@ -253,20 +252,20 @@ def check_charge(report: Report, history: History, package: Package, find_caps: 
 
 
 def _is_declared(cap: Json, charge: Mapping[str, Any]) -> bool:
-    """Whether the cap that a charge notes is this one of populations.json."""
+    """Return whether the cap that a charge records is this one of populations.json."""
     if isinstance(cap, dict) and "releases" in cap:
         return (charge.get("unit"), charge.get("cap")) == ("releases", str(cap["releases"]))
     kind = {"dp": "epsilon, DP", "idp": "epsilon, iDP", "zcdp": "rho, zCDP"}.get(get(cap, "definition", str))
     amount = find_member(
         cap, "rho" if kind == "rho, zCDP" else "epsilon"
-    )  # of an epsilon at a delta the officer signed its rho, too
+    )  # for an epsilon at a delta the officer signed its rho, too
     unit = f"{kind}, {get(cap, 'scope', str)}"
     return (charge.get("unit"), _amount(charge.get("cap"))) == (unit, _amount(str(amount)))
 
 
 def _check_cap(report: Report, history: History, charge: Event, population: str, caps: Mapping[str, Any]) -> None:
-    """Check that what was charged to the population up to here, and to those that `caps` says its
-    people were in before, adds up in integers to what the charge notes."""
+    """Check that the charges to the population up to here, and to those that its people were in before by `caps`, add up in
+    integers to the recorded total."""
     charged, unit = charge.content, get(charge.content, "unit", str)
     most, spent = _amount(charged.get("cap")), _amount(charged.get("spent"))
     loss = re.fullmatch(r"(releases)|(?:epsilon, (?=DP|iDP)|rho, (?=zCDP))(DP|iDP|zCDP), (centroid|column|table)", unit)
@@ -291,13 +290,13 @@ def _check_cap(report: Report, history: History, charge: Event, population: str,
 
 
 def _find_population(charge: Event) -> str:
-    """The population that was charged; empty where that is none."""
+    """Return the population that was charged; empty where that is none."""
     name: Json = charge.content.get("population")
     return name if isinstance(name, str) else ""
 
 
 def _list_carried(charge: Event) -> list[str]:
-    """The populations whose charges counted with this one."""
+    """Return the populations whose charges counted with this one."""
     carried: Json = charge.content.get("carries", [])
     if not isinstance(carried, list) or not all(isinstance(name, str) for name in carried):
         raise Fault(f"event {charge.number} counts the charges of something that is no population")
@@ -314,7 +313,7 @@ def _note_people(report: Report, charge: Event, charges: Iterable[Event], counte
 
 
 def _list_counted(caps: Mapping[str, Any], name: str) -> frozenset[str]:
-    """A population and all that its people were in before."""
+    """Return a population and all that its people were in before."""
     known: dict[str, frozenset[str]] = {}
     _trace_counted(caps, name, (), known)
     return known[name]
@@ -332,7 +331,7 @@ def _trace_counted(caps: Mapping[str, Any], name: str, below: tuple[str, ...], k
 
 
 def _list_before(population: Mapping[str, Json]) -> list[str]:
-    """The populations that an entry of the caps names as those that its people were in before."""
+    """Return the populations that an entry of the caps names as those that its people were in before."""
     named = population.get("from", [population["was"]] if "was" in population else [])
     if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
         raise Fault("in the approved caps a population comes from something that is none")
@@ -340,7 +339,7 @@ def _list_before(population: Mapping[str, Json]) -> list[str]:
 
 
 def _amount(decimal: Any) -> int:
-    """Nano-epsilon of a decimal."""
+    """Return the nano-epsilon of a decimal."""
     match = re.fullmatch(r"([0-9]{1,18})(?:\.([0-9]{1,9}))?", decimal if isinstance(decimal, str) else "")
     if match is None:
         raise Fault("a cap or what is spent of it is not a decimal number")
@@ -360,7 +359,7 @@ def check_approvals(report: Report, history: History, package: Package, candidat
     if rejected:
         raise Fault(f"it was rejected in event {rejected}, so it should never have been published")
     trusted = next((keys for number, _, keys in reversed(history.lists) if number <= head), dict[str, Key]())
-    reviewers = {key.fingerprint for key in trusted.values() if key.role == "reviewer"}  # those who left since do not count
+    reviewers = {key.fingerprint for key in trusted.values() if key.role == "reviewer"}  # reviewers who left since do not count
     frozen = next(event for event in history.of("candidate", release) if event.content.get("candidate_hash") == candidate)
     judged = [signed for at, signed in history.find("approve", release, candidate).items() if frozen.number < at <= head]
     for signed in judged if frozen.number not in history.doubted else ():
@@ -384,7 +383,7 @@ def check_approvals(report: Report, history: History, package: Package, candidat
 
 
 def _check_review(report: Report, history: History, document: Any, release: str) -> None:
-    """Check that the dossier's review is all that the chain has of it; the signatures were checked there."""
+    """Check that the dossier's review has all votes and remarks of the chain; the signatures were checked there."""
     if (get(document, "format", str), get(document, "release", str)) != (REVIEW_FORMAT, release):
         raise Fault(f"its format is not {REVIEW_FORMAT}, or it is of another release")
     wanted: list[Json] = []
@@ -400,7 +399,7 @@ def _check_review(report: Report, history: History, document: Any, release: str)
 
 
 def check_moment(report: Report, history: History, package: Package, policy: Any) -> None:
-    """Check that it was published neither before its embargo ended, by the clock of the site, nor after it was given up."""
+    """Check that it was published after its embargo ended, by the clock of the site, and before it was given up."""
     published = [event for event in history.of("published", package.release) if event.number > package.head[0]]
     if policy is None or not published:
         return

@@ -14,7 +14,7 @@ ZERO: Point = (0, 1, 1, 0)
 
 
 def add_points(p: Point, q: Point) -> Point:
-    """The sum; also of a point with itself, for the formula is complete."""
+    """Return the sum; also of a point with itself, since the formula is complete."""
     a, b = (p[1] - p[0]) * (q[1] - q[0]) % P, (p[1] + p[0]) * (q[1] + q[0]) % P
     c, d = 2 * p[3] * q[3] * D % P, 2 * p[2] * q[2] % P
     e, f, g, h = b - a, d - c, d + c, b + a
@@ -22,7 +22,7 @@ def add_points(p: Point, q: Point) -> Point:
 
 
 def _decode(encoded: bytes) -> Point | None:
-    """The point, or None if there is none or if this is not the one encoding of it."""
+    """Return the point, or None if there is none or if this is not the one encoding of it."""
     sign, y = divmod(int.from_bytes(encoded, "little"), 2**255)
     if y >= P:
         return None
@@ -45,8 +45,8 @@ BASE = _decode((4 * pow(5, -1, P) % P).to_bytes(32, "little")) or ZERO
 
 
 def read_point(public: bytes) -> Point | None:
-    """The point of a public key; None if there is none, in this encoding, or if it is of small
-    order, which signs any message."""
+    """Return the point of a public key; None if there is none, in this encoding, or if it is of small order, which signs any
+    message."""
     a = _decode(public) if len(public) == 32 else None
     if a is None:
         return None
@@ -57,7 +57,7 @@ def read_point(public: bytes) -> Point | None:
 
 
 def verify_signature(public: bytes, message: bytes, signature: bytes) -> bool:
-    """Whether the Ed25519 signature is of the message by the key; strictly: of every signature there is one form that passes.
+    """Return whether the Ed25519 signature is of the message by the key; strictly: only one form of every signature passes.
 
     Refused are s >= L, other encodings of the key or of R than the one, and keys of small order, which sign any message.
     """
@@ -75,5 +75,5 @@ def verify_signature(public: bytes, message: bytes, signature: bytes) -> bool:
 
 @lru_cache(maxsize=1024)
 def is_valid_signature(public: bytes, message: bytes, signature: bytes) -> bool:
-    """`verify_signature`, remembered: several rounds find out who was trusted when, and check the same signatures."""
+    """Return `verify_signature`, remembered: several rounds find out who was trusted when, and check the same signatures."""
     return verify_signature(public, message, signature)

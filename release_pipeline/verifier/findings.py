@@ -1,4 +1,4 @@
-"""What was checked and what was found, as lines for people and as JSON."""
+"""The results of checks, as lines for people and as JSON."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Annotated, TypedDict
 
 @dataclass(frozen=True)
 class Finding:
-    """One line: level is "ok", "FAIL" or "note"; words are printable and say it all, what was
-    looked at first, up to a colon."""
+    """One line: level is "ok", "FAIL" or "note"; words are printable and complete, the checked thing first, up to a colon."""
 
     level: str
     words: str
@@ -20,12 +19,12 @@ class Finding:
 
     @property
     def name(self) -> str:
-        """What was looked at: a file, an event, a population; LOOSE where the words begin with no name."""
+        """Return the checked thing: a file, an event, a population; LOOSE where the words begin with no name."""
         name, colon, _ = self.words.partition(": ")
         return name if colon and name != LOOSE_WORDS else LOOSE
 
     def to_json(self) -> CheckView:
-        """The line for a script."""
+        """Return the line for a script."""
         passed = {"ok": True, "FAIL": False}.get(self.level)
         return {"name": self.name, "level": self.level, "passed": passed, "words": self.words}
 
@@ -40,7 +39,7 @@ class CheckView(TypedDict):
 
 
 class VerificationView(TypedDict):
-    """What `--json` prints."""
+    """The document that `--json` prints."""
 
     format: Annotated[str, "pattern:^release-pipeline/verify/1$", "the format and its version"]
     path: Annotated[str, "what was checked, as it was named"]
@@ -58,9 +57,9 @@ class VerificationView(TypedDict):
 
 @dataclass
 class Verification:
-    """What was checked and what was found. `kind`: package, dossier or site; `officers`: the fingerprints of officers that were
-    met, the package's own first; `given`: those that they were compared with; `release` and `package_hash` (the SHA-256 of
-    the list of sums) are empty for a site, and where the package does not tell."""
+    """The results of a verification. `kind`: package, dossier or site; `officers`: the fingerprints of officers in it, the
+    package's own first; `given`: those that they were compared with; `release` and `package_hash` (the SHA-256 of the list of
+    sums) are empty for a site, and where the package does not have them."""
 
     path: str
     kind: str = ""
@@ -72,12 +71,12 @@ class Verification:
 
     @property
     def failed(self) -> int:
-        """How many checks failed."""
+        """Return how many checks failed."""
         return sum(finding.level == "FAIL" for finding in self.findings)
 
     @property
     def verdict(self) -> str:
-        """The last line."""
+        """Return the last line."""
         return (
             f"NOT verified: {self.failed} failed."
             if self.failed
@@ -85,7 +84,7 @@ class Verification:
         )
 
     def to_json(self) -> VerificationView:
-        """The document for a script, release-pipeline/verify/1."""
+        """Return the document for a script, release-pipeline/verify/1."""
         return {
             "format": "release-pipeline/verify/1",
             "path": self.path,

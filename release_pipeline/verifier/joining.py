@@ -1,4 +1,4 @@
-"""Joins the modules of the verifier, or of the signer, into one file that needs Python's standard library alone."""
+"""Joins the modules of the verifier, or of the signer, into one file that needs only Python's standard library."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ _RUN = '\n\nif __name__ == "__main__":\n    sys.exit(main())\n'
 
 
 def join_verifier() -> str:
-    """The text of `verify.py`, as every dossier has it."""
+    """Return the text of `verify.py`, as every dossier has it."""
     return _join("verifier")
 
 
 def join_signer() -> str:
-    """The text of `sign.py`, with the parts of the verifier that it uses."""
+    """Return the text of `sign.py`, with the parts of the verifier that it uses."""
     return _join("signer")
 
 
 def _join(package: str) -> str:
-    """The command of a package and the modules that it imports, those that are imported first; `usage` says what it is for."""
+    """Return the command of a package and the modules that it imports, those that are imported first; `usage` describes its
+    use."""
     imports: dict[str, set[str]] = {}
     parts: list[str] = []
     modules: dict[str, tuple[ast.Module, str]] = {}
@@ -44,7 +45,7 @@ def _join(package: str) -> str:
 
 
 def _read_modules(module: str, modules: dict[str, tuple[ast.Module, str]]) -> None:
-    """Add a module to those that were read, after the modules that it imports."""
+    """Add a module to the read ones, after the modules that it imports."""
     if module in modules:
         return
     text = (_PACKAGE / Path(*module.split(".")[1:])).with_suffix(".py").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Who held the office, as the events of a chain prove it."""
+"""The officers of a site, as the events of a chain prove them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from release_pipeline.verifier.succession import Revocation
 
 @dataclass(frozen=True)
 class Office:
-    """Who held the office, as the events of a chain prove it. `lists`: the number of the event of
-    each list of keys that stands, with the keys; `links`: the numbers of the events by which the
-    officers followed each other; `faults`: what does not hold."""
+    """The officers of a site, as the events of a chain prove them. `lists`: the number of the event of each valid list of keys,
+    with the keys; `links`: the numbers of the events by which the officers followed each other; `faults`: what is invalid."""
 
     chain: tuple[str, ...]
     lists: tuple[tuple[int, Mapping[str, Key]], ...]
@@ -28,21 +27,21 @@ class Office:
 
     @property
     def revoked(self) -> tuple[Revocation, ...]:
-        """Every revocation that stands."""
+        """Return every valid revocation."""
         return tuple(self.known.revoked)
 
     def is_taken_back(self, number: int, signer: str) -> bool:
-        """Whether what a key signed in an event counts no more."""
+        """Return whether what a key signed in an event no longer counts."""
         over = [each for each in self.revoked if each.key == signer]
         return any(number > each.event or self.known.moments[number] >= each.since for each in over)
 
     def moment(self, number: int) -> datetime:
-        """The latest moment that an event can be of."""
+        """Return the latest moment that an event can be from."""
         return self.known.moments[number]
 
 
 def read_office(events: list[Event], *, revoked: Sequence[Revocation] = ()) -> Office:
-    """The office by the events of a chain; `revoked`: as if the holders of recovery keys had revoked these too."""
+    """Return the office by the events of a chain; `revoked`: as if the holders of recovery keys had revoked these too."""
     known, report = find_known(events), Report(None)
     known = Known([*revoked, *known.revoked], known.doubted, known.moments)
     history = History(report, events, known, office_alone=True)

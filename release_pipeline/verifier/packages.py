@@ -14,7 +14,7 @@ from release_pipeline.verifier.trees import CARD, KEYS, KEYS_SIG, OFFICERS, PACK
 
 
 def check_keys(report: Report, tree: Tree) -> dict[str, Key]:
-    """The list of trusted keys; checks that its officer signed it and is the one that was given."""
+    """Return the list of trusted keys; checks that its officer signed it and is the given one."""
     keys, at = dict[str, Key](), tree.prefix + KEYS
     with report.about(at):
         keys = read_keys(tree.json(KEYS))
@@ -34,9 +34,8 @@ def check_keys(report: Report, tree: Tree) -> dict[str, Key]:
 
 
 def _check_officers(report: Report, tree: Tree, keys: Mapping[str, Key]) -> None:
-    """Check how the officers followed each other, if there is a file of that. It must lead to the
-    officer of these keys: an earlier officer could add the way to a later one to something that
-    they made since."""
+    """Check how the officers followed each other, if there is a file of that. It must lead to the officer of these keys: an
+    earlier officer could add the way to a later one to something that they made since."""
     if OFFICERS not in tree.sizes:
         return
     with report.about(tree.prefix + OFFICERS):
@@ -63,9 +62,8 @@ def _check_same_office(report: Report, tree: Tree, officer: str) -> None:
 
 
 def _check_counts(report: Report, where: str, signed: Statement, keys: Mapping[str, Key]) -> None:
-    """Check that the key of a signature was not revoked, or that the list names the signature: the
-    moment in it is only the word of whoever had the key. In a package it must also be of the
-    officer's time; in a dossier the order of events decides."""
+    """Check that the key of a signature was not revoked, or that the list names the signature: the moment in it depends only on
+    the holder of the key. In a package it must also be of the officer's time; in a dossier the order of events decides."""
     revoked = report.revocations.entries.get(signed.signer) if report.revocations else None
     since = f"{revoked.since:%Y-%m-%d %H:%M} UTC" if revoked else ""
     if revoked and (signed.kind, signed.subject, signed.hash) in (revoked.stands or ()):
@@ -81,8 +79,8 @@ def _check_counts(report: Report, where: str, signed: Statement, keys: Mapping[s
 
 
 def _check_not_taken(report: Report, signed: Statement) -> None:
-    """Refuse a key that holders of recovery keys revoked in a succession. A stranger cannot know
-    what it signed before: a thief puts any date. Only the list of revoked keys says what stands."""
+    """Refuse a key that holders of recovery keys revoked in a succession. A stranger cannot know what it signed before: a thief
+    puts any date. Only the list of revoked keys shows what stays valid."""
     taken = report.taken.get(signed.signer)
     if taken is None:
         return
@@ -99,8 +97,8 @@ def _check_not_taken(report: Report, signed: Statement) -> None:
 
 
 def _check_in_office(report: Report, signed: Statement, officer: str) -> None:
-    """Check that what was signed under the list of an officer who left was signed before; if a list
-    of revoked keys was given, it must name what stands of that officer."""
+    """Check that signatures under the list of an officer who left are from before; if a list of revoked keys was given, it must
+    name that officer's valid signatures."""
     left = report.left.get(officer)
     if left is None:
         return
@@ -118,7 +116,7 @@ def _check_in_office(report: Report, signed: Statement, officer: str) -> None:
 
 
 def _note_what_dates_prove(report: Report, where: str, officer: str) -> None:
-    """Note where only dates say that a former officer's key signed in time."""
+    """Note where only dates show that a former officer's key signed in time."""
     revoked = report.revocations is not None and officer in report.revocations.entries
     if officer in report.left and not revoked and not where.startswith(PACKAGE):
         left = f"its officer left at {report.left[officer]:%Y-%m-%d %H:%M:%S} UTC"
@@ -179,8 +177,8 @@ def check_package(report: Report, tree: Tree, *, data_may_be_away: bool) -> Pack
 
 
 def _keys_of_tombstone(report: Report, tree: Tree, name: str, keys: Mapping[str, Key]) -> Mapping[str, Key]:
-    """The keys that a tombstone is judged by: the package's, or those of a later officer, if a file
-    leads from its officer to them."""
+    """Return the keys that a tombstone is judged by: the package's, or those of a later officer, if a file leads from its officer
+    to them."""
     if (beside := f"{name}.{OFFICERS}") not in tree.sizes:
         return keys
     office = read_officers(tree.json(beside))
@@ -204,8 +202,8 @@ def report_tombstone(report: Report, where: str, signed: Statement) -> None:
 
 
 def check_sums(report: Report, tree: Tree, *, beside: Collection[str], absent: Callable[[str], str]) -> dict[str, str]:
-    """Compare every file with SHA256SUMS, both ways, and return the hashes that it lists. `beside`:
-    files that it need not list; `absent(name)`: why a listed one may be missing."""
+    """Compare every file with SHA256SUMS, both ways, and return the hashes that it lists. `beside`: files that it need not list;
+    `absent(name)`: why a listed one may be missing."""
     listed: dict[str, str] = {}
     before = len(report.findings)
     with report.about(tree.prefix + SUMS):

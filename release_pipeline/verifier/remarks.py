@@ -23,19 +23,19 @@ class Remarks:
 
     @property
     def is_of_release(self) -> bool:
-        """Whether they are on a candidate, and not on a policy."""
+        """Return whether they are on a candidate, and not on a policy."""
         return "/" in self.subject
 
     @property
     def document(self) -> dict[str, Any]:
-        """What is signed, whose canonical JSON has the hash in the statement."""
+        """Return the signed document, whose canonical JSON has the hash in the statement."""
         entries = [{"passage": passage, "text": text} for passage, text in self.entries]
         return {"format": REMARKS_FORMAT, "subject": self.subject, "hash": self.hash, "remarks": entries}
 
 
 def read_remarks(document: Any) -> Remarks:
-    """The remarks in a document; `Fault` unless it has its form, and nothing that cannot be read.
-    No message has a text of it."""
+    """Return the remarks in a document; raises `Fault` unless it has its form, and only readable text. No message has a text of
+    it."""
     if get(document, "format", str) != REMARKS_FORMAT:
         raise Fault(f"its format is not {REMARKS_FORMAT}")
     subject, digest, listed = get(document, "subject", str), get(document, "hash", HEX), get(document, "remarks", list)
@@ -61,18 +61,18 @@ def read_remarks(document: Any) -> Remarks:
     return Remarks(subject, digest, tuple(entries))
 
 
-REVIEW, REVIEW_FORMAT = "review.json", "release-pipeline/reviewed/1"  # of dossiers: what people signed while it was reviewed
+REVIEW, REVIEW_FORMAT = "review.json", "release-pipeline/reviewed/1"  # of dossiers: the statements signed during the review
 
 
 def is_review(kind: str, release: str, content: Mapping[str, Any], about: str) -> bool:
-    """Whether an event is a vote on a release, or has remarks on it or on its policy."""
+    """Return whether an event is a vote on a release, or has remarks on it or on its policy."""
     if kind == "remarked":
         return content.get("subject") in (about, about.split("/")[0])
     return kind in ("approved", "returned", "rejected") and release == about
 
 
 def hash_remarks(document: Any) -> str:
-    """The hash that a statement of remarks has: SHA-256 of the canonical JSON of its document."""
+    """Return the hash of a statement of remarks: SHA-256 of the canonical JSON of its document."""
     return sha256(canonical_json(document))
 
 

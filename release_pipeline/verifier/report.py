@@ -1,4 +1,4 @@
-"""The report that collects findings, and what a package says of itself."""
+"""The report that collects findings, and the facts of a package."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Report:
         self.left: dict[str, datetime] = {}  # when officers left: what they sign later is not the officer's
         self.taken: dict[str, datetime] = {}  # keys that holders of recovery keys revoked in successions, from when on
         self.lines: dict[str, tuple[str, ...]] = {}  # files that were named with the package, and the officers in them
-        self.officers: list[str] = []  # those who were met
+        self.officers: list[str] = []  # officers that occurred
         self.dated: list[tuple[str, str]] = []  # signed files of the package, and when each was signed
         self.revocations: Revocations | None = None
         if not all(HEX.fullmatch(fingerprint) for fingerprint in self.given):
@@ -33,12 +33,12 @@ class Report:
         self.findings.append(Finding(level, printable(words)))
 
     def about(self, name: str) -> _About:
-        """A fault in the block becomes a line about `name`."""
+        """Return a block in which a fault becomes a line about `name`."""
         return _About(self, name)
 
     def note_moments(self, dated: Iterable[tuple[str, str]]) -> None:
         """Note the first moment that is later than the clock of this machine, and the first that is earlier than one before it.
-        `dated`: what was dated, and its moment, in the order in which it happened."""
+        `dated`: the dated things, each with its moment, in the order in which they happened."""
         now, last, ahead, back = datetime.now(UTC), ("", datetime.min.replace(tzinfo=UTC)), list[str](), list[str]()
         for name, at in dated:
             moment = read_moment(at)
@@ -52,7 +52,7 @@ class Report:
                 self("note", wrong[0] + (f" ({len(wrong) - 1} more)" if wrong[1:] else ""))
 
     def judge_officer(self, fingerprint: str, where: str) -> None:
-        """Report, once for each officer, whether they are one who was given; if none was, a person must compare."""
+        """Report, once for each officer, whether they are a given one; if none was given, a person must compare."""
         sentence = f"{where}: the officer's fingerprint is {fingerprint}"
         if fingerprint not in self._told and fingerprint not in self.given and fingerprint in self._linked:
             self("ok", f"{sentence}, linked by signed successions to {self._linked[fingerprint]}, which was given")
@@ -67,7 +67,7 @@ class Report:
         self._told.add(fingerprint)
 
     def _describe_stranger(self, fingerprint: str) -> str:
-        """What is wrong with an officer who was not given, and what to fetch."""
+        """Return what is wrong with an officer who was not given, and what to fetch."""
         sentence = "which is not the one that was given"
         if OFFICERS not in self.lines:
             return f"{sentence}: if the office changed hands, name the publisher's {OFFICERS} with --officers"
@@ -87,7 +87,7 @@ class Report:
 
 
 class _About:
-    """A block that ends at its first fault, which is reported: what comes after the block runs all the same."""
+    """A block that ends at its first fault, which is reported; the code after the block runs all the same."""
 
     def __init__(self, report: Report, name: str) -> None:
         self._report, self._name = report, name
@@ -102,7 +102,7 @@ class _About:
 
 @dataclass
 class Package:
-    """What the rest of a dossier is compared with; empty where the package does not say."""
+    """The facts that the rest of a dossier is compared with; empty where the package does not have them."""
 
     release: str = ""
     hash: str = ""
@@ -114,4 +114,4 @@ class Package:
     lost: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     sums: dict[str, str] = field(default_factory=dict[str, str])
     tombstones: list[str] = field(default_factory=list[str])
-    looks: int = 0  # at the data before the charge, by the card
+    looks: int = 0  # trials on the data before the charge, by the card

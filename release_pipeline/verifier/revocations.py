@@ -1,4 +1,4 @@
-"""The list of revoked keys that a publisher gives away, from a file or an address."""
+"""The list of revoked keys that a publisher distributes, from a file or an address."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Revocations:
-    """The list, verified: its number, when it was signed, the office up to who signed it, and what it says by key."""
+    """The list, verified: its number, when it was signed, the office up to its signer, and its entries by key."""
 
     number: int
     at: str
@@ -29,7 +29,7 @@ class Revocations:
 
 
 def read_revocations(content: bytes) -> Revocations:
-    """The list of revoked keys; `Fault` unless its last officer signed it."""
+    """Return the list of revoked keys; raises `Fault` unless its last officer signed it."""
     whole = read_json(content)
     document, office = get(whole, "document", dict), read_officers(whole)
     digest, number, entries = sha256(canonical_json(document)), get(document, "number", int), get(document, "revoked", list)
@@ -45,14 +45,14 @@ def read_revocations(content: bytes) -> Revocations:
 
 
 def fetch(address: str) -> bytes:
-    """The content of a file, or of an address that begins with http:// or https://: not too long, nor too slow."""
+    """Return the content of a file, or of an address that begins with http:// or https://: not too long, nor too slow."""
     if not address.startswith(("http://", "https://")):
         try:
             with io.BufferedReader(open_plain(Path(address))) as file:
                 return file.read(MOST_JSON + 1)
         except (OSError, ValueError):
             raise Fault("there is no such file that can be read") from None
-    import http.client  # here, for what only asks this file to read a signature would load the network's libraries, too
+    import http.client  # imported here: reading a signature with this file must not load the network's libraries
     import urllib.request
 
     opener = urllib.request.OpenerDirector()
@@ -63,7 +63,7 @@ def fetch(address: str) -> bytes:
         urllib.request.HTTPDefaultErrorHandler(),
         urllib.request.HTTPErrorProcessor(),
         urllib.request.UnknownHandler(),
-    ):  # no redirections: what answers is what was named
+    ):  # no redirections: only the named address may answer
         opener.add_handler(handler)
     until, content = time.monotonic() + MOST_SECONDS, b""
     try:

@@ -32,7 +32,7 @@ MAY_SIGN: Mapping[str, tuple[str, ...]] = {
     "clock": ("officer",),
     "restored": ("officer",),
 }
-RECOVERY = "recovery"  # events that name recovery keys, and what a succession says of them
+RECOVERY = "recovery"  # events that name recovery keys, and the part of a succession about them
 RECOVER, HOLDER = "recover", "recovery"  # what holders of recovery keys sign, and their role: they are in no list of trusted keys
 _MAY_SIGN = {**MAY_SIGN, RECOVER: (HOLDER,)}
 SIGNED_EVENTS = {
@@ -49,7 +49,7 @@ SIGNED_EVENTS = {
     "clock": "clock",
     "restored": "restored",
 }
-VOTES = ("approve", "return", "reject")  # what reviewers sign of a candidate
+VOTES = ("approve", "return", "reject")  # the statements of reviewers on a candidate
 TOMBSTONES = {"RETRACTED": "retract", "SUPERSEDED": "supersede"}
 NANO = 10**9
 MOST_BEFORE = 50  # generations of populations
@@ -57,14 +57,14 @@ SSH_NAMESPACE = "statement@release-pipeline"  # so that no SSH signature for ano
 SSH_MAGIC, _SSH_HASHES = b"SSHSIG", (b"sha512", b"sha256")
 SSH_KEY, SSH_TOKEN_KEY = b"ssh-ed25519", b"sk-ssh-ed25519@openssh.com"  # the latter in a FIDO token
 SSH_ARMOR = ("-----BEGIN SSH SIGNATURE-----\n", "-----END SSH SIGNATURE-----\n")
-_APPLICATION = re.compile(rb"ssh:[!-~]{0,60}")  # what a token's key is for, and signs with the message
+_APPLICATION = re.compile(rb"ssh:[!-~]{0,60}")  # the application of a token's key, which it signs with the message
 _PRESENT, _VERIFIED = 0x01, 0x04  # flags of a token: somebody touched it; it asked for a PIN or a finger
 
 
 @dataclass(frozen=True)
 class SshSignature:
     """An SSH signature, taken apart. `public`: the key as lists of trusted keys have it, 32 bytes and a token's application;
-    `token`: what a token says of the moment, flags and a counter, else nothing; `namespace`: what it is a signature for."""
+    `token`: a token's flags and counter, else nothing; `namespace`: the purpose of the signature."""
 
     public: bytes
     hash_name: bytes
@@ -73,7 +73,7 @@ class SshSignature:
     namespace: str = SSH_NAMESPACE
 
     def signed_bytes(self, message: bytes) -> bytes:
-        """The bytes that the key itself signed, where the signature is of `message`."""
+        """Return the bytes that the key itself signed, where the signature is of `message`."""
         digest = hashlib.new(self.hash_name.decode(), message).digest()
         signed = SSH_MAGIC + pack_ssh(self.namespace.encode(), b"", self.hash_name, digest)
         if not self.token:
@@ -82,12 +82,12 @@ class SshSignature:
 
 
 def pack_ssh(*parts: bytes) -> bytes:
-    """Texts as SSH writes them, each after its length."""
+    """Return texts as SSH writes them, each after its length."""
     return b"".join(struct.pack(">I", len(part)) + part for part in parts)
 
 
 def unpack_ssh(content: bytes, count: int) -> list[bytes]:
-    """The `count` texts in SSH's form; `Fault` if anything comes after them."""
+    """Return the `count` texts in SSH's form; raises `Fault` if anything comes after them."""
     parts: list[bytes] = []
     for _ in range(count):
         end = 4 + int.from_bytes(content[:4], "big")
@@ -101,13 +101,14 @@ def unpack_ssh(content: bytes, count: int) -> list[bytes]:
 
 
 def armor_ssh(blob: bytes) -> str:
-    """An SSH signature as `ssh-keygen` writes it."""
+    """Return an SSH signature as `ssh-keygen` writes it."""
     encoded = base64.b64encode(blob).decode()
     return "".join((SSH_ARMOR[0], *(f"{encoded[at : at + 70]}\n" for at in range(0, len(encoded), 70)), SSH_ARMOR[1]))
 
 
 def read_ssh_key(blob: bytes) -> bytes:
-    """An SSH public key as lists of trusted keys have it; `Fault` unless it is Ed25519, alone or in a FIDO token."""
+    """Return an SSH public key as lists of trusted keys have it; raises `Fault` unless it is Ed25519, by itself or in a FIDO
+    token."""
     if blob.startswith(pack_ssh(SSH_TOKEN_KEY)):
         _, public, application = unpack_ssh(blob, 3)
         if not _APPLICATION.fullmatch(application):
@@ -122,8 +123,8 @@ def read_ssh_key(blob: bytes) -> bytes:
 
 
 def read_ssh_signature(text: str, wanted: str = SSH_NAMESPACE) -> SshSignature:
-    """The parts of an SSH signature; `Fault` unless its text has the one valid form, in the
-    namespace that is `wanted`. Whether the signature holds is not checked."""
+    """Return the parts of an SSH signature; raises `Fault` unless its text has the one valid form, in the namespace `wanted`.
+    Does not check whether the signature is valid."""
     encoded = text.removeprefix(SSH_ARMOR[0]).removesuffix(SSH_ARMOR[1]).replace("\n", "")
     blob = _base64(encoded) if len(text) < 4096 else b""
     if armor_ssh(blob) != text or not blob.startswith(SSH_MAGIC + b"\0\0\0\1"):
@@ -142,23 +143,23 @@ def read_ssh_signature(text: str, wanted: str = SSH_NAMESPACE) -> SshSignature:
 
 
 def pack_ssh_key(public: bytes) -> bytes:
-    """An SSH public key of 32 bytes and a token's application; `read_ssh_key` reads it."""
+    """Return an SSH public key of 32 bytes and a token's application; `read_ssh_key` reads it."""
     return pack_ssh(SSH_TOKEN_KEY, public[:32], public[32:]) if len(public) > 32 else pack_ssh(SSH_KEY, public)
 
 
 def hash_ssh_key(public: bytes) -> str:
-    """The fingerprint of a key, in hex; `ssh-keygen -l` writes the same SHA-256 in base64."""
+    """Return the fingerprint of a key, in hex; `ssh-keygen -l` writes the same SHA-256 in base64."""
     return hashlib.sha256(pack_ssh_key(public)).hexdigest()
 
 
 def name_ssh_key(public: bytes) -> str:
-    """A key as OpenSSH and lists of trusted keys write it: its kind, and base64."""
+    """Return a key as OpenSSH and lists of trusted keys write it: its kind, and base64."""
     kind = SSH_TOKEN_KEY if len(public) > 32 else SSH_KEY
     return f"{kind.decode()} {base64.b64encode(pack_ssh_key(public)).decode()}"
 
 
 def parse_ssh_key(text: str) -> bytes:
-    """The key that `name_ssh_key` wrote; `Fault` for any other text."""
+    """Return the key that `name_ssh_key` wrote; raises `Fault` for any other text."""
     public = read_ssh_key(_base64(text.partition(" ")[2]))
     if name_ssh_key(public) != text:
         raise Fault("it is not a key as OpenSSH writes it")
@@ -166,12 +167,12 @@ def parse_ssh_key(text: str) -> bytes:
 
 
 def message_of(statement: Any) -> bytes:
-    """The bytes that an SSH signature of a statement is of: a text file of one line."""
+    """Return the bytes that an SSH signature of a statement is of: a text file of one line."""
     return canonical_json(statement).encode() + b"\n"
 
 
 def _is_signed_by(public: bytes, signed: Any) -> bool:
-    """Whether the key made the SSH signature of a statement."""
+    """Return whether the key made the SSH signature of a statement."""
     made = read_ssh_signature(get(signed, "sshsig", str))
     return made.public == public and is_valid_signature(
         public[:32], made.signed_bytes(message_of(signed["statement"])), made.signature
@@ -180,7 +181,7 @@ def _is_signed_by(public: bytes, signed: Any) -> bool:
 
 @dataclass(frozen=True)
 class Key:
-    """A trusted key: whose, for what, its 32 bytes (after them a FIDO token's application), and its fingerprint."""
+    """A trusted key: its person, their role, its 32 bytes (after them a FIDO token's application), and its fingerprint."""
 
     name: str
     role: str
@@ -190,7 +191,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Statement:
-    """What somebody signed, after it was verified: `role` is what the list of trusted keys says of the signer."""
+    """A signed statement, after it was verified: `role` is the signer's in the list of trusted keys."""
 
     kind: str
     subject: str
@@ -206,8 +207,8 @@ FIELDS = {"kind": str, "subject": str, "hash": HEX, "signer": HEX, "name": NAME,
 
 
 def read_keys(document: Any) -> dict[str, Key]:
-    """The keys by name of a trusted-keys.json; `Fault` unless each name and key stands once and
-    exactly one is the officer's."""
+    """Return the keys by name of a trusted-keys.json; raises `Fault` unless each name and key occurs once and exactly one is the
+    officer's."""
     keys = read_entries(get(document, "keys", dict), ROLES)
     if [key.role for key in keys.values()].count("officer") != 1 or len(document) != 1:
         raise Fault("it must name exactly one officer, and nothing but keys")
@@ -241,19 +242,19 @@ def _base64(text: str) -> bytes:
 
 
 def verify_statement(signed: Any, keys: Any) -> Statement:
-    """The statement; `Fault` unless it is signed by the key that it names, under its name in `keys`
-    (the object of a trusted-keys.json), with a role that may sign its kind. Whether the subject and
-    the hash are the right ones is for the caller; so is that a reviewer is not the steward."""
+    """Return the statement; raises `Fault` unless it is signed by the key that it names, under its name in `keys` (the object of
+    a trusted-keys.json), with a role that may sign its kind. The caller checks that the subject and the hash are the right ones,
+    and that a reviewer is not the steward."""
     return check_statement(signed, read_keys(keys))
 
 
 def verify_keys(signed: Any, keys: Mapping[str, Key], digest: str) -> Statement:
-    """The verified statement of an officer about a list of keys with this hash."""
+    """Return the verified statement of an officer about a list of keys with this hash."""
     return check_statement(signed, keys, kind="trusted-keys", subject="trusted-keys", hash=digest)
 
 
 def check_statement(signed: Any, keys: Mapping[str, Key], **wanted: str) -> Statement:
-    """The statement, verified by keys; its `kind`, `subject` and `hash` must be these where they are given."""
+    """Return the statement, verified by keys; its `kind`, `subject` and `hash` must be these where they are given."""
     statement = get(signed, "statement", dict)
     get(signed, "sshsig", str)
     for name, shape in FIELDS.items():

@@ -1,4 +1,4 @@
-"""How officers followed each other, and whose keys were revoked, as officers.json has it."""
+"""The succession of officers, and the keys that it revoked, as officers.json has it."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ from release_pipeline.verifier.statements import (
     verify_keys,
 )
 
-OFFICE = "officer"  # what a succession is about
+OFFICE = "officer"  # the subject of a succession
 MOST_HOLDERS = 50
-SLACK = timedelta(seconds=60)  # that the clocks of two machines may differ
-VOTE_SLACK = timedelta(minutes=10)  # a clock that is so slow does not date a vote back: `approve` refuses by this number, too
+SLACK = timedelta(seconds=60)  # by which the clocks of two machines may differ
+VOTE_SLACK = timedelta(minutes=10)  # a clock this slow does not date a vote back: `approve` refuses by this number, too
 
 
 @dataclass(frozen=True)
 class Revocation:
-    """A key that counts no more from a moment on: by which event, who signed that, and whether holders of recovery keys did
-    (`quorum`). `stands`: kind, subject and hash of what it signed before for the public; None where nobody listed that."""
+    """A key that no longer counts from a moment on: the event that revoked it, its signer, and whether holders of recovery keys
+    revoked it (`quorum`). `stands`: kind, subject and hash of what it signed before for the public; None where that was not
+    listed."""
 
     key: str
     since: datetime
@@ -41,9 +42,9 @@ class Revocation:
 
 
 class Succession:
-    """The officer and how they came to it, as the events that it follows say. `chain`: the fingerprints of those who followed
-    each other by successions that hold; `left`: when each left; `taken`: keys that successions revoked;
-    `rooted`: whether a quorum must have named the officer before as the one it replaces."""
+    """The officer and how they came to the office, by the events that it follows. `chain`: the fingerprints of those who followed
+    each other by valid successions; `left`: when each left; `taken`: keys that successions revoked; `rooted`: whether a quorum
+    must have named the officer before as the one it replaces."""
 
     def __init__(self, *, rooted: bool = True) -> None:
         self.keys: dict[str, Key] = {}
@@ -57,9 +58,8 @@ class Succession:
         self._named = ""  # the hash of the recovery keys
 
     def follow_list(self, content: Mapping[str, Any], keys: dict[str, Key]) -> None:
-        """Follow a list of keys that its officer signed; `Fault` where its succession does not
-        hold. An officer whom no succession brought begins another chain, which a person must
-        know."""
+        """Follow a list of keys that its officer signed; raises `Fault` where its succession is invalid. An officer whom no
+        succession brought begins another chain, which a person must know."""
         officer, succession = find_officer(keys), content.get("succession")
         if succession is not None:
             self._check_succession(succession, content, keys)
@@ -106,7 +106,8 @@ class Succession:
             raise Fault(f"{len(people)} of the recovery keys signed it, and {self.threshold or 'none was named and some'} must")
 
     def follow_recovery(self, content: Mapping[str, Any]) -> Statement:
-        """The statement by which the officer named recovery keys; once there are some, enough of them must agree to others."""
+        """Return the statement by which the officer named recovery keys; once there are some, enough of them must agree to
+        others."""
         document = {name: content.get(name) for name in ("keys", "number", "threshold")}
         digest, threshold = sha256(canonical_json(document)), get(content, "threshold", int)
         signed = check_statement(content.get("signed"), self.keys, kind="recovery", subject="recovery", hash=digest)
@@ -125,7 +126,7 @@ def _list_revoked(succession: Any) -> list[tuple[str, datetime]]:
 
 
 def read_revocation(content: Mapping[str, Any], number: int, signer: str) -> Revocation:
-    """The last entry of a list of revoked keys: what the event that has it adds."""
+    """Return the last entry of a list of revoked keys: the one that its event adds."""
     entries = get(get(content, "document", dict), "revoked", list)
     return read_entry(entries[-1] if entries else None, number, signer)
 
@@ -136,7 +137,7 @@ def read_entry(entry: Any, number: int, signer: str) -> Revocation:
 
 
 def _read_standing(each: Json) -> tuple[str, str, str]:
-    """The kind, subject and hash of something that stands although its key was revoked."""
+    """Return the kind, subject and hash of something that stays valid although its key was revoked."""
     if not isinstance(each, list) or len(each) != 3 or not all(isinstance(part, str) for part in each):
         raise Fault("what stands of a revoked key is no list of kinds, subjects and hashes")
     kind, subject, digest = (str(part) for part in each)
@@ -144,7 +145,7 @@ def _read_standing(each: Json) -> tuple[str, str, str]:
 
 
 def read_officers(document: Any) -> Succession:
-    """The office by an officers.json: the first list of keys, and everything by which officers followed each other."""
+    """Return the office by an officers.json: the first list of keys, and everything by which officers followed each other."""
     office, links = Succession(), get(document, "officers", list)
     if not 0 < len(links) <= 1000:
         raise Fault("there is no officer in it, or more than any office had")

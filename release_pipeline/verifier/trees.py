@@ -1,4 +1,4 @@
-"""Files of a folder or a zip, neither of them trusted."""
+"""Files of a folder or a zip; neither is trusted."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _is_plain(name: str) -> bool:
 
 
 class Tree:
-    """Files by name, and what is wrong with names. `place` is the end of the path of the folder that they are in."""
+    """Files by name, and faults of names. `place` is the end of the path of the folder that they are in."""
 
     def __init__(self, open_file: Callable[[str], IO[bytes]], place: str, prefix: str = "") -> None:
         self.sizes: dict[str, int] = {}
@@ -41,7 +41,7 @@ class Tree:
         self._open, self._digests, self._seen = open_file, dict[str, str](), set[str]()
 
     def add(self, name: str, size: int, fault: str = "") -> None:
-        """A file, unless its name or kind is none that a package has."""
+        """Add a file, or a fault if a package has none of its name or kind."""
         if len(self.sizes) + len(self.faults) >= MOST_FILES:
             raise Fault(f"there are more than {MOST_FILES} files")
         twice = name.lower() in self._seen and "stands there twice (capitals do not count)"
@@ -52,7 +52,7 @@ class Tree:
         self._seen.add(name.lower())
 
     def under(self, folder: str) -> Tree:
-        """The files of one folder of it."""
+        """Return the files of one folder of it."""
         start = len(folder) + 1
         part = Tree(lambda name: self._open(f"{folder}/{name}"), "", f"{self.prefix}{folder}/")
         part.sizes = {name[start:]: size for name, size in self.sizes.items() if name.startswith(f"{folder}/")}
@@ -60,11 +60,11 @@ class Tree:
         return part
 
     def remember(self, name: str, digest: str) -> None:
-        """The hash of a file that is not read again."""
+        """Remember the hash of a file that is not read again."""
         self._digests[name] = digest
 
     def digest(self, name: str) -> str:
-        """SHA-256 of the file."""
+        """Return the SHA-256 of the file."""
         if name not in self._digests:
             whole = hashlib.sha256()
             for chunk in self._chunks(name):
@@ -73,13 +73,13 @@ class Tree:
         return self._digests[name]
 
     def read(self, name: str) -> bytes:
-        """The content of a file that is to be parsed."""
+        """Return the content of a file that is to be parsed."""
         if self.sizes.get(name, 0) > MOST_TO_PARSE:
             raise Fault("it is too large to be what its name says")
         return b"".join(self._chunks(name))
 
     def json(self, name: str) -> Any:
-        """The value of a JSON file."""
+        """Return the value of a JSON file."""
         return read_json(self.read(name))
 
     def _chunks(self, name: str) -> Iterator[bytes]:
@@ -101,7 +101,7 @@ class Tree:
 
 @contextmanager
 def open_tree(path: Path) -> Generator[Tree]:
-    """What is at `path`; `WrongUsage` if that is neither a folder nor a zip file that can be read."""
+    """Yield the files at `path`; raises `WrongUsage` if that is neither a folder nor a zip file that can be read."""
     try:
         whole = path.resolve(strict=True)
         mode = whole.stat().st_mode
@@ -124,7 +124,7 @@ def open_tree(path: Path) -> Generator[Tree]:
 
 
 def open_plain(path: Path) -> io.FileIO:
-    """Open a regular file, never what a link names, and without waiting for a pipe."""
+    """Open a regular file, never the target of a link, and without waiting for a pipe."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     file = io.FileIO(os.open(path, flags), "rb")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -134,7 +134,7 @@ def open_plain(path: Path) -> io.FileIO:
 
 
 class _Careful(io.BufferedReader):
-    """Never gives more than a few MiB at once, whatever length a zip's directory claims."""
+    """A reader that never gives more than a few MiB at once, whatever length a zip's directory claims."""
 
     def read(self, size: int | None = -1, /) -> bytes:
         return super().read(min(size, 2**22) if size is not None and size >= 0 else 2**22)
@@ -184,7 +184,7 @@ def _scan_zip(archive: zipfile.ZipFile, file: io.BufferedReader, size: int) -> T
 
 
 def _judge_folders(folders: Sequence[zipfile.ZipInfo], files: Collection[str]) -> list[str]:
-    """What is wrong with entries of a zip that are folders, which some programs make."""
+    """Return what is wrong with entries of a zip that are folders, which some programs make."""
     if len(folders) > MOST_FILES:
         raise Fault(f"there are more than {MOST_FILES} folders")
     faults = list[str]()
@@ -198,7 +198,8 @@ def _judge_folders(folders: Sequence[zipfile.ZipInfo], files: Collection[str]) -
 
 
 class _Packed(io.RawIOBase):
-    """A file of a zip, unpacked. All of its packed bytes are of it: another program could find another file behind its end."""
+    """A file of a zip, unpacked. All of its packed bytes belong to it: otherwise another program could find another file behind
+    its end."""
 
     def __init__(self, file: io.BufferedReader, entry: zipfile.ZipInfo) -> None:
         super().__init__()
@@ -243,8 +244,8 @@ _OTHERWISE = "other programs may find other files in this zip than its directory
 
 
 def _check_layout(file: io.BufferedReader, archive: zipfile.ZipFile) -> None:
-    """The files lie one after the other from the first byte up to the directory, each as that says, and it up to the end. Who
-    reads a zip from its start sees the directory last, and must find the same."""
+    """Check that the files follow each other from the first byte up to the directory, each as that describes it, and that the
+    directory reaches up to the end. Programs that read a zip from its start see the directory last, and must find the same."""
     entries = sorted(archive.infolist(), key=lambda entry: entry.header_offset)
     ends = [*(entry.header_offset for entry in entries[1:]), archive.start_dir]
     if (entries[0].header_offset if entries else archive.start_dir) != 0:
@@ -260,7 +261,7 @@ def _check_layout(file: io.BufferedReader, archive: zipfile.ZipFile) -> None:
 
 
 def _is_as_told(file: io.BufferedReader, entry: zipfile.ZipInfo, end: int) -> bool:
-    """Whether an entry says of itself what the directory does, under only that name, and ends at `end`."""
+    """Return whether an entry's own header agrees with the directory, with only that name, and ends at `end`."""
     file.seek(entry.header_offset)
     signature, _, flags, method, _, _, *stated, of_name, of_extra = struct.unpack("<4s5H3L2H", file.read(30))
     name, mine, theirs = file.read(of_name), _read_extras(file.read(of_extra)), _read_extras(entry.extra)
@@ -278,12 +279,12 @@ def _is_as_told(file: io.BufferedReader, entry: zipfile.ZipInfo, end: int) -> bo
         and right
         and alike
         and after in (_list_deferred(wanted) if deferred else (b"",))
-        and not (deferred and method == zipfile.ZIP_STORED and entry.file_size)  # nobody could tell where it ends
+        and not (deferred and method == zipfile.ZIP_STORED and entry.file_size)  # its end could not be found
     )
 
 
 def _list_deferred(wanted: Sequence[int]) -> list[bytes]:
-    """The forms in which CRC and sizes can follow a file."""
+    """Return the forms in which CRC and sizes can follow a file."""
     forms = [struct.pack("<L2Q", *wanted)]
     if max(wanted) <= _LARGE:
         forms.append(struct.pack("<3L", *wanted))
@@ -291,7 +292,7 @@ def _list_deferred(wanted: Sequence[int]) -> list[bytes]:
 
 
 def _read_extras(extra: bytes) -> dict[int, bytes]:
-    """The extra fields of an entry by their kinds, each once."""
+    """Return the extra fields of an entry by their kinds, each once."""
     extras: dict[int, bytes] = {}
     while len(extra) >= 4:
         kind, length = struct.unpack("<2H", extra[:4])
@@ -302,7 +303,7 @@ def _read_extras(extra: bytes) -> dict[int, bytes]:
 
 
 def _ends_the_file(file: io.BufferedReader, archive: zipfile.ZipFile) -> bool:
-    """Whether the directory has the entries that were read, and after it comes what ends a zip, once."""
+    """Return whether the directory has the entries that were read, and after it comes the end record of a zip, once."""
     at, count = archive.start_dir, len(archive.infolist())
     for _ in range(count):
         file.seek(at + 28)
@@ -323,7 +324,7 @@ def _ends_the_file(file: io.BufferedReader, archive: zipfile.ZipFile) -> bool:
 
 
 def read_sums(tree: Tree) -> dict[str, str]:
-    """Hashes by name."""
+    """Return the hashes in SHA256SUMS by name."""
     try:
         lines = tree.read(SUMS).decode("ascii").split("\n")
     except UnicodeDecodeError:

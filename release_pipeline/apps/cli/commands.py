@@ -85,7 +85,7 @@ SHORT = {name: text for section in SECTIONS.values() for name, (_, text) in sect
 
 @dataclass
 class Running:
-    """The command that is running, its parameters, and the files that it may write as they were before."""
+    """The running command, its parameters, and the state of the files that it may write before it began."""
 
     params: Params = field(default_factory=dict[str, Any])
     stopped: Stopped = None
@@ -93,7 +93,7 @@ class Running:
 
 
 class Command(click.Command):
-    """A command with one example in its help, options that exclude each other, and what it says when it is stopped."""
+    """A command with one example in its help, options that exclude each other, and a message for when it is stopped."""
 
     def __init__(self, *args: Any, example: str, stopped: Stopped = None, exclusive: Collection[str] = (), **more: Any) -> None:
         super().__init__(*args, **more)
@@ -105,7 +105,7 @@ class Command(click.Command):
             formatter.write(f"{'':{formatter.current_indent}}{PROGRAM} {self.example}\n")
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Call the command, after noting what to say when somebody stops it."""
+        """Call the command, and keep what a message needs if it is stopped."""
         given = [name for name in self.exclusive if ctx.params[name] not in (None, False, ())]
         if len(given) > 1:
             options = " and ".join(f"--{name.replace('_', '-')}" for name in given)
@@ -121,7 +121,7 @@ class Actions(Command, click.Group):
     command_class = Command
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The actions in the order of their definition."""
+        """Return the names of the actions in the order of their definition."""
         return list(self.commands)
 
 
@@ -129,11 +129,11 @@ class Program(click.Group):
     """All commands in their groups. Only the module of the command that is called is imported."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Every command, in the order of the groups."""
+        """Return the names of all commands, in the order of the groups."""
         return list(MODULES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of this name, or None; its help begins with what it does."""
+        """Return the command of this name, or None if there is none; its help begins with its summary."""
         if cmd_name not in MODULES:
             return None
         name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name.replace("-", "_")
@@ -158,17 +158,17 @@ FILES = ".csv, .parquet, .dta, .sav, .sas7bdat or .xpt"
 
 
 def flag(name: str, what: str) -> Callable[[Any], Any]:
-    """An option that is given or not."""
+    """Return the decorator for an option without a value."""
     return click.option(name, is_flag=True, help=what)
 
 
 def path(name: str, metavar: str, what: str, **more: Any) -> Callable[[Any], Any]:
-    """An option that names a file."""
+    """Return the decorator for an option that names a file."""
     return click.option(name, type=PATH, metavar=metavar, help=what, **more)
 
 
 def value(name: str, metavar: str, what: str, **more: Any) -> Callable[[Any], Any]:
-    """An option with a value."""
+    """Return the decorator for an option with a value."""
     return click.option(name, metavar=metavar, help=what, **more)
 
 
@@ -194,18 +194,18 @@ allow_host = click.option("--allow-host", "allow_hosts", multiple=True, metavar=
 
 
 def as_json(what: str) -> Callable[[Any], Any]:
-    """The option --json."""
+    """Return the decorator for the option --json."""
     return flag("--json", f"Print {what} as JSON, errors too: see docs/json.md.")
 
 
 def key(whose: str, *, required: bool = True) -> Callable[[Any], Any]:
-    """The option --key, with which the command signs."""
+    """Return the decorator for the option --key, with which the command signs."""
     what = f"{whose}: an OpenSSH key, or the .pub file of one in ssh-agent or a FIDO token."
     return path("--key", "FILE", what, required=required)
 
 
 def output(metavar: str, what: str, *, required: bool = True) -> Callable[[Any], Any]:
-    """The option --output."""
+    """Return the decorator for the option --output."""
     return click.option("-o", "--output", type=PATH, required=required, metavar=metavar, help=what)
 
 
@@ -243,13 +243,13 @@ _STYLES = {
 
 
 def make_visible(text: str) -> str:
-    """The text with codes for controls, escapes, overrides of direction and other letters that nobody sees. Line ends and tabs
-    stay."""
+    """Return the text with codes in place of controls, escapes, direction overrides and other invisible letters. Line ends and
+    tabs stay."""
     return _SUSPECT.sub(_show_letter, text)
 
 
 def keep_line(text: str) -> str:
-    """The text made visible in one line: no name in it can begin another line."""
+    """Return the text made visible in one line, so that no name in it can begin another line."""
     return make_visible(text).replace("\n", "\\n")
 
 
@@ -281,14 +281,15 @@ class VisibleStream:
 
 @contextmanager
 def visible_output() -> Iterator[None]:
-    """In the block standard output and standard error make texts visible."""
+    """Make texts visible on standard output and standard error while the block runs."""
     out, err = (cast(TextIO, VisibleStream(stream)) for stream in (sys.stdout, sys.stderr))
     with redirect_stdout(out), redirect_stderr(err):
         yield
 
 
 def open_console(stream: TextIO) -> Console | None:
-    """A console for a terminal, which lets colour codes pass; None where the stream is no terminal. Rich respects NO_COLOR."""
+    """Return a console for a terminal, which lets colour codes pass, or None if the stream is no terminal. Rich respects
+    NO_COLOR."""
     if not stream.isatty() or os.environ.get("TERM") == "dumb":
         return None
     from rich.console import Console
@@ -297,25 +298,25 @@ def open_console(stream: TextIO) -> Console | None:
 
 
 class TableLine(str):
-    """A line that stands for a table; the first of its rows is the head."""
+    """A line that represents a table; the first of its rows is the head."""
 
     rows: Sequence[Sequence[str]] = ()
 
 
 def draw_table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The rows as one line, which a terminal shows as a table."""
+    """Return the rows as one line, which a terminal shows as a table."""
     line = TableLine()
     line.rows = rows
     return [line]
 
 
 def table_drawer() -> Callable[[Sequence[Sequence[str]]], list[str]] | None:
-    """The function that makes a table of rows on a terminal; None elsewhere, where a table is aligned text."""
+    """Return the function that draws rows as a table on a terminal, or None elsewhere, where a table is aligned text."""
     return draw_table if open_console(sys.stdout) is not None else None
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print each line, and tables as such."""
+    """Print each line, and draw the tables among them."""
     console = open_console(sys.stdout)
     for line in lines:
         if console is not None and isinstance(line, TableLine):
@@ -377,7 +378,7 @@ class Progress:
             self._bar.console.print(line)
 
 
-# What a stopped command says: what was done, and how to go on.
+# The message of a stopped command: what was done, and how to go on.
 
 
 STOPPED = 130
@@ -387,12 +388,13 @@ _OUTPUTS = ("output", "evidence")
 
 
 def list_outputs(params: Params) -> dict[Path, object]:
-    """The files that a command is to write, as they are before it."""
+    """Return the state, before the command runs, of the files that it is to write."""
     return {file: _identify(file) for name in _OUTPUTS if isinstance(file := params.get(name), Path)}
 
 
 def describe_stop(running: Running) -> str:
-    """What was done before the command was stopped, and how to go on. Stopping it once more does not wait for that."""
+    """Return a message: what was done before the command was stopped, and how to go on. Stopping it once more does not wait for
+    that."""
     try:
         if callable(running.stopped):
             return running.stopped(running.params)
@@ -402,7 +404,7 @@ def describe_stop(running: Running) -> str:
 
 
 def describe_stopped_run(params: Params) -> str:
-    """What was done of the release of `run`."""
+    """Return a message: how far the release of `run` came."""
     from release_pipeline.operate.run import describe_progress
     from release_pipeline.pipeline.opening import last_revision
 
@@ -417,7 +419,7 @@ def describe_stopped_run(params: Params) -> str:
 
 
 def describe_release(params: Params) -> str:
-    """What has become of the release that people sign."""
+    """Return a message: the state of the release that people sign."""
     from release_pipeline.operate.run import describe_people
     from release_pipeline.pipeline.opening import find_release
 
@@ -425,7 +427,7 @@ def describe_release(params: Params) -> str:
 
 
 def describe_approval(params: Params) -> str:
-    """What has become of what somebody approves: a release, or a file."""
+    """Return a message: the state of the approved subject, which is a release or a file."""
     return AGAIN if Path(params["target"]).suffix == ".yaml" else describe_release(params)
 
 

@@ -74,7 +74,7 @@ def demo(folder: Path, all: bool, fresh: bool) -> int:
 
 
 def _play(site: Site, waves: tuple[str, ...], progress: Progress) -> tuple[Path, list[str]]:
-    """Make the releases that are missing, and publish the first. Returns its folder and the levels of what `verify` found."""
+    """Make the missing releases and publish the first. Returns its folder and the levels of the findings of `verify`."""
     from release_pipeline.apps.dagster.launch import run_publication, run_release
 
     releases = [*((PUBLIC_POLICY, wave) for wave in waves), (REFUSED_POLICY, "once"), (LICENSED_POLICY, "once")]
@@ -105,14 +105,14 @@ def _play(site: Site, waves: tuple[str, ...], progress: Progress) -> tuple[Path,
 
 
 def _find_refusal(site: Site) -> str:
-    """Why the second release was refused, as its run said it."""
+    """Return the reason why the second release was refused, as its run recorded it."""
     lines, _ = list_releases(site)
     reason = next((line.reason or "" for line in lines if line.policy == REFUSED_POLICY), "")
     return ("\n" + " " * 19).join(textwrap.wrap(reason, 100))
 
 
 def _ask_for_more(site: Site) -> str:
-    """Ask for a correction that the first population has no budget left for; returns the answer."""
+    """Ask for a correction that exceeds the remaining budget of the first population; returns the answer."""
     try:
         return f"{revise_release(site, PUBLIC_POLICY, '1', why='a correction, to see what the ledger says')}: opened."
     except OverCap as refused:

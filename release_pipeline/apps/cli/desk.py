@@ -1,4 +1,4 @@
-"""The desk: its pages, its backend, and who may come in."""
+"""The commands of the desk: its pages, its backend, and login links."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _ASKED = ("like", "public", "shape", "release", "rows", "home", "refused")
 
 
 class Listed(click.ParamType[list[Any]]):
-    """Values with commas between, each of a type."""
+    """A parameter type: values of one type, separated by commas."""
 
     name = "list"
 
@@ -31,17 +31,17 @@ class Listed(click.ParamType[list[Any]]):
         self._each = each
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[Any]:
-        """Convert each value, or fail at the first that is wrong."""
+        """Return the converted values; fails at the first wrong one."""
         return [self._each.convert(part.strip(), param, ctx) for part in str(value).split(",") if part.strip()]
 
 
 class Positive(click.ParamType[Decimal]):
-    """An exact number above 0."""
+    """A parameter type: an exact number above 0."""
 
     name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Decimal:
-        """Convert it, or fail."""
+        """Return the number; fails if it is none or not above 0."""
         with suppress(InvalidOperation):
             if (number := Decimal(value)).is_finite() and number > 0:
                 return number

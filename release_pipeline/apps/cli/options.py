@@ -1,4 +1,4 @@
-"""What several commands do with their options."""
+"""Helpers for options that several commands share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def print_document(document: Any) -> None:
 
 
 def check_input(file: Path) -> Path:
-    """The data file that was named, if it can be meant at all; what is in it is judged where it is read."""
+    """Return the named data file if it can be one at all; its content is judged where it is read."""
     try:
         if not file.exists():
             raise WrongUsage("there is no such file.", where=str(file), remedy="Check the path.")
@@ -39,7 +39,7 @@ def check_input(file: Path) -> Path:
 
 
 def read_name(given: str | None) -> str:
-    """The name of the person who gives the command, by --by or as their machine knows them."""
+    """Return the name of the person who gives the command: from --by, or as their machine knows them."""
     if given:
         return given
     try:

@@ -43,7 +43,7 @@ def init(name: str, file: Path, columns: str | None, header: bool, output: Path 
         print(text, end="")
         return
     check_output(output, endings=(".yaml",), overwrite=False, hint=False)
-    write_text(output, text, mode=PUBLIC)  # the operator's account reads what the steward's writes
+    write_text(output, text, mode=PUBLIC)  # so that the operator's account can read the files of the steward's
     print(f"{output}: fill in what is empty, then run 'release-pipeline check {output}'")
 
 

@@ -1,4 +1,4 @@
-"""`release-pipeline`: the command line, and what it prints of a command that is refused or fails.
+"""`release-pipeline`: the command line, and the messages of a command that is refused or fails.
 
 Exit code 0: fine; 1: refused or failed; 2: wrong usage; 130: stopped.
 """
@@ -25,7 +25,7 @@ from release_pipeline.errors import ReleasePipelineError, WrongUsage, own_frame,
 
 @dataclass(frozen=True, slots=True)
 class ErrorView:
-    """What happened."""
+    """One error: what is wrong, where, and what to do."""
 
     code: Annotated[str, "the kind of error, like over-cap, gate-failed, data-refused, wrong-usage or stopped; others may come"]
     what: Annotated[str, "what is wrong"]
@@ -36,7 +36,7 @@ class ErrorView:
 
 @dataclass(frozen=True, slots=True)
 class FailureDocument:
-    """What `--json` prints of a command that was refused or failed. Standard error says the same in words."""
+    """The JSON that `--json` prints for a command that was refused or failed. Standard error has the same as text."""
 
     FORMAT: ClassVar[str] = "release-pipeline/error/1"
 
@@ -46,7 +46,7 @@ class FailureDocument:
 
 
 def view_error(error: ReleasePipelineError) -> ErrorView:
-    """The error's parts for a script, or those of the error that caused it."""
+    """Return the parts of the error for a script, or those of the error that caused it."""
     origin = error.cause or error
     return ErrorView(origin.code, origin.what, origin.where, origin.remedy, origin.details)
 
@@ -63,7 +63,7 @@ def print_failure(arguments: Sequence[str], exit_code: int, error: ErrorView) ->
     return exit_code
 
 
-os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")  # else it looks for some in every installed package
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")  # else it searches every installed package for plugins
 for _library in ("OPENBLAS", "OMP"):  # before NumPy and scikit-learn load: threads that wait by spinning cost more than they gain
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
@@ -100,7 +100,7 @@ def _run(arguments: list[str]) -> int:
         print(error.ctx.get_help())
         return WrongUsage.exit_code
     except BaseException as error:
-        if heard or isinstance(error, KeyboardInterrupt):  # a library may have made something else of it
+        if heard or isinstance(error, KeyboardInterrupt):  # a library may have turned the interrupt into another error
             what = f"stopped; {describe_stop(running)}."
             print(f"{PROGRAM}: {what}", file=sys.stderr)
             return print_failure(arguments, STOPPED, ErrorView("stopped", what))
@@ -141,9 +141,9 @@ def _report_foreign(error: Exception, arguments: list[str]) -> int:
 
 
 def _listen() -> list[int]:
-    """SIGTERM and SIGINT stop the command, and are in the list once they came. Where a shell had SIGINT ignored, for it began the
-    command in the background, SIGTERM alone does: both have one handler, for Dagster lets SIGTERM do what SIGINT does while and
-    after it executes something."""
+    """Let SIGTERM and SIGINT stop the command, and return the list that gets each signal as it arrives. Where a shell started the
+    command in the background, SIGINT is ignored and only SIGTERM stops it. Both have one handler, because Dagster treats SIGTERM
+    like SIGINT while and after it executes something."""
     ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     heard: list[int] = []
 

@@ -108,7 +108,7 @@ def dossier(target: str, output: Path, overwrite: bool, site: Site) -> None:
 
 
 def _deliver(site: Site, release: ReleaseId | None, *, only: str | None = None) -> bool:
-    """Deliver what is outstanding at targets, and print what was done; returns whether anything was."""
+    """Deliver what is outstanding at targets, and print the results; returns whether anything was delivered."""
     outcomes = list[str]()
 
     def show(outcome: str) -> None:
@@ -123,7 +123,7 @@ def _deliver(site: Site, release: ReleaseId | None, *, only: str | None = None) 
 
 
 def _announce(site: Site, release: ReleaseId, withdrawn: str = "") -> None:
-    """Tell Dagster and the targets what was done. If Dagster's own records cannot be written, a note says so."""
+    """Report to Dagster and the targets what was done. If Dagster's own records cannot be written, a note says so."""
     from release_pipeline.apps.dagster import launch
 
     try:

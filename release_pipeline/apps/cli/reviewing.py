@@ -168,6 +168,6 @@ def _print_decision(decision: Decision, kind: str) -> None:
 
 
 def _warn_of_same_people(site: Site, name: str) -> None:
-    """Warn of other populations with the same people, before anybody signs; a policy that cannot be read is refused later."""
+    """Warn of other populations with the same people, before a signature; a policy that cannot be read is refused later."""
     for warning in warn_by_name(site, name):
         print(f"warning: {warning}", file=sys.stderr)

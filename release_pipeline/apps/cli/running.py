@@ -87,7 +87,7 @@ def _run_missed(site: Site, policy: str) -> None:
 
 
 def _open_missed(site: Site, policy: str, name: str) -> ReleaseId:
-    """The release, if its source has it: what has not arrived is not opened, and so not blocked."""
+    """Return the release if its source has it. A release whose data have not arrived is not opened, and so not blocked."""
     context = open_release(site, policy, name)
     with site.open_registry(read_only=True) as registry:
         is_uncharged = status_of(registry, context.id).charge is None

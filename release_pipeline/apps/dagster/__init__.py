@@ -1,7 +1,7 @@
-"""What Dagster shows. The only folder that imports it.
+"""Everything that Dagster shows. This is the only folder that imports Dagster.
 
-For a team's own Dagster project: `build_defs`, and `ReleasePipelineSite` for YAML. Both are loaded
-when somebody asks for them, so that other modules of this folder load without them.
+For a team's own Dagster project: `build_defs`, and `ReleasePipelineSite` for YAML. Both are loaded when they are first used, so
+that other modules of this folder load without them.
 """
 
 from __future__ import annotations
@@ -25,4 +25,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *__all__]  # dg looks here for components
+    return [*globals(), *__all__]  # dg searches here for components

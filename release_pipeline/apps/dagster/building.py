@@ -1,4 +1,4 @@
-"""All that Dagster shows of a site: for every policy its check, and for every valid one its chain."""
+"""All Dagster definitions of a site: a check for every policy, and a chain for every valid one."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ def build_defs(
     say: Callable[[str], None] = lambda _: None,
     only: str | None = None,
 ) -> dg.Definitions:
-    """The definitions of the site at `home`. A broken policy has a failing check and no chain; the others are untouched. Raises
-    where there is no site.
+    """Return the definitions of the site at `home`. A broken policy has a failing check and no chain; the others are
+    untouched. Raises where there is no site.
 
-    They merge with others (`dg.Definitions.merge`): they name no executor, since each of their jobs has its own, and under a
-    `prefix` all names carry it, so that a project can have several sites. `automations`: `on` or `off`, how schedules and
-    sensors begin. `say` gets steps and warnings of releases that are made in this process. `only`: the one policy that a run of
-    one release needs."""
+    They merge with others (`dg.Definitions.merge`): they name no executor, since each of their jobs has its own. All names carry
+    the `prefix`, if any, so that a project can have several sites. `automations`: `on` or `off`, how schedules and sensors begin.
+    `say` gets steps and warnings of releases that are made in this process. `only`: the one policy that a run of one release
+    needs.
+    """
     site = find_site(home)
     home, names, begin = site.home, read_prefix(prefix), read_automations(automations)
     loaded = stamp_files(home)

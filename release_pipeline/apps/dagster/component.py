@@ -28,15 +28,15 @@ _AUTOMATIONS = dg.Resolver.default(
 
 
 class ReleasePipelineSite(dg.Component, dg.Resolvable, dg.Model):
-    """A site of Release Pipeline: every policy with its check, every release from its source to the signed package, and the
-    timetables and sensors that look after them."""
+    """A site of Release Pipeline: every policy with its check, every release from its source to the signed package, and its
+    timetables and sensors."""
 
     home: Annotated[str, _HOME]
     prefix: Annotated[str | list[str] | None, _PREFIX] = None
     automations: Annotated[str | bool, _AUTOMATIONS] = "off"
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
-        """The definitions of the site; `WrongUsage` where there is none."""
+        """Return the definitions of the site; raises `WrongUsage` where there is none."""
         here = context.path if context.path.is_dir() else context.path.parent
         home, prefix = here / Path(self.home).expanduser(), () if self.prefix is None else self.prefix
         switch = self.automations  # YAML reads `on` as true

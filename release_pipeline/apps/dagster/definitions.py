@@ -17,7 +17,7 @@ from release_pipeline.store.site import HOME
 
 set_up_process()
 
-# What somebody selects in the UI is materialized as the jobs do it: all steps in the run's process.
+# Materializations that are started in the UI run as the jobs do: all steps in the run's process.
 defs = dg.Definitions.merge(
     build_defs(Path(os.environ.get(HOME) or "."), automations=os.environ.get(AUTOMATIONS, "off")),
     dg.Definitions(executor=dg.in_process_executor),

@@ -1,10 +1,8 @@
-"""The door before Dagster's UI: login by a token or a trusted proxy, and an ASGI application that
-passes on what was judged.
+"""The door before Dagster's UI: login by a token or a trusted proxy, and an ASGI application that passes on judged requests.
 
-The token comes after the # of the link, which browsers send to nobody: neither a log nor a Referer
-has it. The page posts it. Browsers share cookies among all ports of a machine, so a server of
-another account at 127.0.0.1 would get ours; only the path of a cookie keeps it from them. So
-everything of Dagster's is below a path that nobody else knows, drawn at each start. Each role has a
+The token comes after the # of the link, which browsers send to nobody: neither a log nor a Referer has it. The page posts it.
+Browsers share cookies among all ports of a machine, so a server of another account at 127.0.0.1 would get ours; only the path of
+a cookie keeps it from them. So everything of Dagster's is below a secret path, drawn at each start. Each role has a separate
 path, or a viewer could have the cookie of an operator sent to such a server.
 """
 
@@ -61,12 +59,12 @@ class Entrance:
         self._sessions: dict[str, tuple[Role, float]] = {}  # by the hash of its secret: its role, and when it ends
 
     def find(self, headers: Headers) -> Role | None:
-        """The role of the person who asks, by the cookie; None without a session."""
+        """Return the role of the person who asks, by the cookie; None without a session."""
         sessions = (self._sessions.get(hash_secret(secret)) for secret in _read_cookies(headers))
         return next((role for role, ends in filter(None, sessions) if ends > self._clock()), None)
 
     def show_login(self, *, message: str = "", status: int = 200) -> Response:
-        """The page that asks for the token."""
+        """Return the page that asks for the token."""
         nonce = secrets.token_urlsafe(16)
         page = HTMLResponse(_PAGES.get_template("login.html").render(message=message, nonce=nonce), status)
         page.headers["Content-Security-Policy"] = (
@@ -75,13 +73,13 @@ class Entrance:
         return page
 
     def show_logout(self) -> Response:
-        """The page that asks whether to go."""
+        """Return the page that asks to confirm the logout."""
         page = HTMLResponse(_PAGES.get_template("logout.html").render())
         page.headers["Content-Security-Policy"] = "default-src 'none'; form-action 'self'; base-uri 'none'"
         return page
 
     def log_in(self, form: bytes) -> Response:
-        """A session, if the form has the token."""
+        """Begin a session if the form has the token; returns the response."""
         fields = parse_qs(form.decode("latin-1"))
         token, now = hash_secret(fields.get("token", [""])[0].strip()), self._clock()
         role = next((role for role, known in self.tokens.items() if hmac.compare_digest(token, hash_secret(known))), None)
@@ -97,7 +95,7 @@ class Entrance:
         return answer
 
     def log_out(self, request: Request, prefix: str) -> Response:
-        """No session any more."""
+        """End the session and return the response."""
         for secret in _read_cookies(request.scope["headers"]):
             self._sessions.pop(hash_secret(secret), None)
         answer = RedirectResponse(LOGIN, 303)
@@ -106,7 +104,7 @@ class Entrance:
 
 
 def _read_cookies(headers: Headers) -> list[str]:
-    """Every cookie of our name: a server at another port may have set one too, which is one more wrong one."""
+    """Return every cookie of our name: a server at another port may have set one too, which is then one more wrong cookie."""
     pairs = (part.strip().partition("=") for part in (read_one(headers, b"cookie") or "").split(";"))
     return [secret for name, _, secret in pairs if name == _COOKIE][:_MOST_COOKIES]
 
@@ -116,15 +114,15 @@ _HEADERS, _LISTS = ("secret_header", "person_header", "groups_header"), ("hosts"
 
 @dataclass(frozen=True, slots=True)
 class TrustedProxy(ProxyHeaders):
-    """A reverse proxy that names people and their groups, as its OIDC provider has them; a role is for groups."""
+    """A reverse proxy that names people and their groups, as its OIDC provider has them; each role belongs to groups."""
 
     groups_header: str
     view: frozenset[str]
     operate: frozenset[str]
 
     def find(self, headers: Headers) -> Role:
-        """The role of the person who asks; `Refused` if they did not come through the proxy, or no
-        group of theirs has a role."""
+        """Return the role of the person who asks; raises `Refused` if they did not come through the proxy, or no group of theirs
+        has a role."""
         self.find_person(headers)
         groups = {group.strip() for group in (read_one(headers, self.groups_header.encode()) or "").split(",")} - {""}
         for role, allowed in ((Role.OPERATE, self.operate), (Role.VIEW, self.view)):
@@ -134,29 +132,28 @@ class TrustedProxy(ProxyHeaders):
 
 
 def read_proxy(file: Path) -> TrustedProxy:
-    """The trusted proxy that a file describes."""
+    """Return the trusted proxy that a file describes."""
     parts = read_proxy_file(file, headers=_HEADERS, lists=_LISTS)
     lists = {"hosts": tuple(parts["hosts"]), "view": frozenset(parts["view"]), "operate": frozenset(parts["operate"])}
     return TrustedProxy(**{**parts, **lists})
 
 
 ROLE = "release_pipeline.role"  # in the scope, for Dagster's own permissions
-ALIVE = "/server_info"  # answered to everybody who knows the name of the door, with nothing
+ALIVE = "/server_info"  # answered to anyone who knows the name of the door, with nothing
 GRAPHQL = "/graphql"
-# What Dagster serves besides its pages: files by their path, whole runs, a playground that loads foreign
-# scripts, and mutations by GET.
+# Other addresses that Dagster serves: files by their path, whole runs, a playground that loads foreign scripts, and mutations by
+# GET.
 _CLOSED = (GRAPHQL, "/graphiql", "/logs", "/notebook", "/dagit", "/dagit_info", "/download_debug", "/server_info")
-_NO_FRAMES = (b"content-security-policy", b"frame-ancestors 'none'")  # next to a policy of the page: both hold
+_NO_FRAMES = (b"content-security-policy", b"frame-ancestors 'none'")  # both this policy and one of the page hold
 _KEPT_OUT = (b"cookie", b"authorization", b"forwarded")
 _NOT_ALLOWED = 1008  # the code of RFC 6455 for a websocket that is closed for its content
 
 
 class Door:
-    """Lets requests through to Dagster, by who asks, from which page, and for what.
+    """Passes requests on to Dagster, judged by who asks, from which page, and for what.
 
-    `applications`: Dagster's application below each prefix. `way`: how people come in, by the token
-    that was printed or by the headers of a proxy. `most`: what anybody may do here, whatever their
-    role. `machines` answers those without a session.
+    `applications`: Dagster's application below each prefix. `way`: how people come in, by the token that was printed or by the
+    headers of a proxy. `most`: the most that anyone may do here, whatever their role. `machines` answers those without a session.
     """
 
     def __init__(
@@ -191,7 +188,7 @@ class Door:
             await answer(scope, receive, send)
 
     async def _answer(self, request: Request, send: Send) -> Response | None:
-        """The door's own answer; None where Dagster has answered."""
+        """Return the door's own answer, or None where Dagster has answered."""
         headers, path, posts = request.scope["headers"], request.scope["path"], request.method == "POST"
         self._addresses.check_host(headers)
         if posts:
@@ -220,7 +217,7 @@ class Door:
         return None
 
     def _find_prefix(self, path: str) -> str | None:
-        """The prefix that a path is below; behind a proxy the only one is empty."""
+        """Return the prefix that a path is below; behind a proxy the only one is empty."""
         return next((prefix for prefix in self._applications if path.startswith(f"{prefix}/")), None)
 
     def _find_role(self, headers: Headers) -> Role | None:
@@ -228,7 +225,7 @@ class Door:
         return self._most if role is not None and self._most is Role.VIEW else role
 
     async def _pass(self, role: Role, prefix: str, request: Request, send: Send) -> None:
-        """Send a request to Dagster, without headers that say who asks, and with a body that was judged."""
+        """Send a request to Dagster, without headers that name a person, and with a body that was judged."""
         inside, headers = request.scope["path"].removeprefix(prefix), self._clean(request.scope["headers"])
         receive = request.receive
         if request.method != "POST":
@@ -247,7 +244,7 @@ class Door:
         await self._applications[prefix]({**request.scope, "headers": headers, ROLE: role}, receive, send)
 
     async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a websocket, which browsers open to any server for any page: only our pages may."""
+        """Answer a websocket. Browsers let any page open one to any server, so only our pages are admitted."""
         headers, prefix = scope["headers"], self._find_prefix(scope["path"])
         role = None
         with suppress(Refused):
@@ -264,7 +261,7 @@ class Door:
         await self._applications[prefix](passed, judged.receive, judged.send)
 
     def _clean(self, headers: Headers) -> list[tuple[bytes, bytes]]:
-        """The headers without those that log somebody in: Dagster needs none of them."""
+        """Return the headers without those that log somebody in: Dagster needs none of them."""
         way = self._way
         named = () if isinstance(way, Entrance) else (way.secret_header, way.person_header, way.groups_header)
         out = {*_KEPT_OUT, *(name.encode() for name in named)}
@@ -279,7 +276,7 @@ class JudgedSocket:
         self._closed = False
 
     async def receive(self) -> Message:
-        """The next message that Dagster may have."""
+        """Return the next message that Dagster may have."""
         while True:
             message = await self._receive()
             if message["type"] != "websocket.receive":
@@ -309,7 +306,7 @@ class JudgedSocket:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Gives a body that was read once more, and after it what the connection gives."""
+    """Return a `receive` that gives a body again that was read before, and then the rest of the connection."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:

@@ -1,4 +1,4 @@
-"""Whether a GraphQL request may reach Dagster: by what its document asks for, and never by how its text looks.
+"""Judges whether a GraphQL request may reach Dagster: by the fields that its document asks for, and never by its text.
 
 Dagster's webserver runs mutations sent by GET and looks at neither Origin nor Host. It therefore has no port: its application
 runs inside the process of the door, which judges each request by this module.
@@ -31,15 +31,14 @@ from release_pipeline.apps.door import Refused
 
 
 class Role(Enum):
-    """What somebody may do."""
+    """The rights of a person at the door."""
 
     VIEW = "view"
     OPERATE = "operate"
 
 
 # Mutations are an allow-list: what a later version of Dagster adds is refused until somebody decides.
-# `tests/unit/dagster_app/test_judge.py` looks whether every mutation that Dagster has is named, on one
-# side or the other.
+# `tests/unit/dagster_app/test_judge.py` checks that every mutation of Dagster is named, on one side or the other.
 
 
 LONGEST = 1 << 20  # bytes of a request
@@ -55,7 +54,7 @@ def _names(*lines: str) -> frozenset[str]:
     return frozenset(name for line in lines for name in line.split())
 
 
-MUTATIONS = _names(  # of `operate`: what a stage judges again, or what can be undone in the UI
+MUTATIONS = _names(  # for `operate`: actions that a stage judges again, or that can be undone in the UI
     "launchPipelineExecution launchRun launchMultipleRuns launchPipelineReexecution launchRunReexecution",
     "launchPartitionBackfill resumePartitionBackfill reexecutePartitionBackfill cancelPartitionBackfill",
     "terminatePipelineExecution terminateRun terminateRuns",
@@ -64,7 +63,7 @@ MUTATIONS = _names(  # of `operate`: what a stage judges again, or what can be u
 )
 HIDDEN = {("Instance", "info")}  # dagster.yaml with any password that somebody wrote into it
 EVALUATED = ("DryRunInstigationTick", "evaluationResult")  # a field of queries that runs the tick, and a tick opens releases
-TAGS = _names(  # what runs may be tagged with: other launchers take a container's settings, and `watch` a process, from tags
+TAGS = _names(  # the permitted tags of runs: other launchers take a container's settings, and `watch` a process, from tags
     "dagster/partition dagster/partition_set dagster/asset_partition_range_start dagster/asset_partition_range_end",
     "dagster/backfill dagster/from_ui dagster/step_selection dagster/solid_selection dagster/is_resume_retry",
     "dagster/parent_run_id dagster/root_run_id dagster/run_metrics .dagster/repository",
@@ -72,12 +71,12 @@ TAGS = _names(  # what runs may be tagged with: other launchers take a container
 
 
 def judge_post(body: bytes, role: Role) -> bytes:
-    """The body that Dagster gets for a POST: one query, or one mutation of `operate`."""
+    """Return the body that Dagster gets for a POST: one query, or one mutation of `operate`. Raises for anything else."""
     return json.dumps(_judge(_read(body), role, kinds=("query", "mutation"))).encode()
 
 
 def judge_message(text: str, role: Role) -> str:
-    """The message that Dagster gets for one of a websocket: a subscription, or what keeps the connection."""
+    """Return the message that Dagster gets for a message of a websocket: a subscription, or one that keeps the connection."""
     message = _read(text)
     kind, name = message.get("type"), message.get("id")
     if name is not None and not isinstance(name, str | int):
@@ -91,7 +90,7 @@ def judge_message(text: str, role: Role) -> str:
 
 
 def name_of(text: str) -> str | int | None:
-    """The name that a message of a websocket gives its subscription, if any."""
+    """Return the name that a message of a websocket gives its subscription, if any."""
     try:
         name = _read(text).get("id")
     except Refused:
@@ -100,7 +99,7 @@ def name_of(text: str) -> str | int | None:
 
 
 def _read(text: bytes | str) -> dict[str, Any]:
-    """A JSON object. An array of several requests is refused: Dagster does not take it."""
+    """Return the JSON object in a text. An array of several requests is refused: Dagster does not take it."""
     try:
         request = json.loads(text)
     except (ValueError, RecursionError):
@@ -111,7 +110,7 @@ def _read(text: bytes | str) -> dict[str, Any]:
 
 
 def _judge(payload: Any, role: Role, *, kinds: Iterable[str]) -> dict[str, Any]:
-    """The parts of the request that were judged, and no others: Dagster parses what the door has parsed."""
+    """Return the parts of the request that were judged, and no others: Dagster parses what the door has parsed."""
     if not isinstance(payload, dict):
         raise Refused(400, "this is no GraphQL request.")
     query, variables, name = (payload.get(part) for part in ("query", "variables", "operationName"))
@@ -137,7 +136,7 @@ def _judge(payload: Any, role: Role, *, kinds: Iterable[str]) -> dict[str, Any]:
 
 
 def _only_operation(definitions: Iterable[Any]) -> OperationDefinitionNode:
-    """The only operation of a document; of several, another part of the request would say which one runs."""
+    """Return the only operation of a document. Several are refused: another part of the request would choose which one runs."""
     operations = [node for node in definitions if isinstance(node, OperationDefinitionNode)]
     if len(operations) != 1 or not all(
         isinstance(node, OperationDefinitionNode | FragmentDefinitionNode) for node in definitions
@@ -152,7 +151,7 @@ def _schema() -> GraphQLSchema:
 
 
 class _Fields(Visitor):
-    """Judges every field of a document, including those of fragments that nobody uses."""
+    """Judges every field of a document, including those of unused fragments."""
 
     def __init__(self, info: TypeInfo, kind: str, variables: Mapping[str, Any]) -> None:
         super().__init__()

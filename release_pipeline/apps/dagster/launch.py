@@ -41,21 +41,21 @@ _FOLDERS = ("schedules", "history", "history/runs", "logs", ".logs_queue")
 
 
 class RunFailed(ReleasePipelineError):
-    """A run of the job ended without a candidate; its message is that of the step that failed."""
+    """A run of the job ended without a candidate; its message is that of the failed step."""
 
 
 def run_release(site: Site, policy: str, release: str, *, progress: Callable[[str], None] = lambda _: None) -> None:
-    """One run of the policy's job for one release, recorded in the site's Dagster; raises `RunFailed` with the reason."""
+    """Run the policy's job once for one release, recorded in the site's Dagster; raises `RunFailed` with the reason."""
     _run(site, _NAMES.job(policy), _NAMES.chain(policy), policy, release, progress)
 
 
 def run_publication(site: Site, policy: str, release: str) -> None:
-    """Likewise for the job that publishes an approved release with the key that the site names."""
+    """Run the job that publishes an approved release with the key named in site.yaml; raises `RunFailed` with the reason."""
     _run(site, _NAMES.publishing_job(policy), [_NAMES.stage(policy, PUBLISHED)], policy, release, lambda _: None)
 
 
 def _run(site: Site, job: str, assets: Sequence[dg.AssetKey], policy: str, release: str, progress: Callable[[str], None]) -> None:
-    """Run a job for one release: after another command of this site, and refused while the daemon runs the same."""
+    """Run a job for one release. It waits for other commands of this site, and is refused while the daemon runs the same."""
     with (
         site.running_alone(waiting=lambda: progress("waiting for another run of this site")),
         _instance(site) as instance,
@@ -87,13 +87,13 @@ def _run(site: Site, job: str, assets: Sequence[dg.AssetKey], policy: str, relea
 
 
 def record_published(site: Site, release: ReleaseId) -> None:
-    """Tell the site's Dagster of a package that was published by command, so that the lineage in its UI ends there too."""
+    """Record in the site's Dagster that a package was published by command, so that the lineage in its UI ends there too."""
     with _instance(site) as instance:
         instance.report_runless_asset_event(describe_package(site, release, _NAMES))
 
 
 def record_withdrawn(site: Site, release: ReleaseId, description: str) -> None:
-    """Tell the site's Dagster that a package was retracted or superseded: an observation of the published asset."""
+    """Record in the site's Dagster that a package was retracted or superseded: an observation of the published asset."""
     with _instance(site) as instance:
         instance.report_runless_asset_event(
             dg.AssetObservation(_NAMES.stage(release.policy, PUBLISHED), partition=release.release, description=description)
@@ -116,8 +116,8 @@ def open_ui(
     allow_hosts: Sequence[str] = (),
     trusted_proxy: Path | None = None,
 ) -> int:
-    """Serve the UI of a site behind its door until it is stopped, and return the exit code; nothing that it started is left.
-    It runs the daemon unless it is read-only, and listens at the Unix socket `uds`, or else at the port."""
+    """Serve the UI of a site behind its door until it is stopped, and return the exit code; every process that it started has
+    ended then. It runs the daemon unless it is read-only, and listens at the Unix socket `uds`, or else at the port."""
     from release_pipeline.apps.dagster.door import read_proxy
     from release_pipeline.apps.dagster.webserver import Opening
 
@@ -152,14 +152,14 @@ def open_ui(
 def prepare(site: Site) -> None:
     """Make the site's Dagster folder with its instance and workspace files, unless they are there."""
     own_folder(site.dagster_home)
-    for name in _FOLDERS:  # Dagster would make them as the umask says
+    for name in _FOLDERS:  # Dagster would make them with the mode of the umask
         own_folder(site.dagster_home / name)
     here = Path(__file__).resolve()
     for name in ("dagster.yaml", "workspace.yaml"):
         target, inside = site.dagster_home / name, here.with_name(name)
         if not target.exists():
             shipped = inside if inside.is_file() else here.parents[3] / name
-            write_bytes(target, shipped.read_bytes(), mode=PUBLIC)  # whole or not at all: half of its settings would be none
+            write_bytes(target, shipped.read_bytes(), mode=PUBLIC)  # written whole or not at all
 
 
 @contextmanager
@@ -190,7 +190,7 @@ def check_environment(site: Site) -> None:
 
 
 def _variables(value: Any) -> Iterator[str]:
-    """The names in every {env: NAME}."""
+    """Yield the name in every {env: NAME} of a value."""
     if isinstance(value, dict):
         if set(value) == {"env"}:
             yield str(value["env"])

@@ -1,4 +1,4 @@
-"""Whether the site is well: the answer to machines, which have no session at the door."""
+"""The site's health for machines, which have no session at the door."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from release_pipeline.operate.health import check_health
 from release_pipeline.store.site import Site
 
 HEALTH = "/healthz"
-REMEMBERED_SECONDS = 10.0  # a later request in this time gets the same answer: anybody may ask, and each look costs time
+REMEMBERED_SECONDS = 10.0  # a later request in this time gets the same answer: anyone may ask, and each check costs time
 
 
 class Machines:
-    """Answers ok or not ok, and no more, to everybody who knows the name of the door. It looks once at a time, in a thread, so
-    that a busy registry keeps nobody else waiting."""
+    """Answers ok or not ok, and no more, to anyone who knows the name of the door. It checks once at a time, in a thread, so that
+    a busy registry delays no other request."""
 
     def __init__(
         self, site: Site, *, heartbeat: Callable[[], datetime | None], clock: Callable[[], float] = time.monotonic
@@ -29,7 +29,7 @@ class Machines:
         self._one_at_a_time = asyncio.Lock()
 
     async def answer(self) -> Response:
-        """The answer to a request for `HEALTH`."""
+        """Return the answer to a request for `HEALTH`."""
         async with self._one_at_a_time:
             if self._clock() >= self._until:
                 self._is_well = await run_in_threadpool(self._look)
@@ -39,5 +39,5 @@ class Machines:
     def _look(self) -> bool:
         try:
             return check_health(self._site, heartbeat=self._heartbeat).ok
-        except Exception:  # whatever storage Dagster has raises its own
+        except Exception:  # any configured storage of Dagster raises its own
             return False

@@ -1,8 +1,7 @@
-"""The one way from evidence to Dagster's metadata: an allow-list with a type and a meaning for each
-fact.
+"""The one way from evidence to Dagster's metadata: an allow-list with a type and a meaning for each fact.
 
-Everybody with access to Dagster's UI sees all of it. A fact that is not listed here cannot get
-there, and figures computed against the original only where the site says so.
+Everyone with access to Dagster's UI sees all of it. Only facts that are listed here can get there, and figures computed from the
+original only where the site allows them.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ ALLOWED: dict[str, tuple[type, ...]] = {
 
 
 def build_metadata(result: StageResult, *, show_internal: bool) -> dict[str, Any]:
-    """The metadata of a materialization. Raises `ValueError` for a fact that is not allowed, or of another type."""
+    """Return the metadata of a materialization. Raises `ValueError` for a fact that is not allowed, or of another type."""
     metadata: dict[str, Any] = {}
     for name, value in result.facts.items():
         kinds = ALLOWED.get(name)
@@ -77,14 +76,14 @@ def build_metadata(result: StageResult, *, show_internal: bool) -> dict[str, Any
     return metadata
 
 
-# The columns of a release, as everybody may know them from the policy: their types, and what is done to each.
+# The columns of a release, as the policy shows them to everyone: their types, and the treatment of each.
 
 
 TYPES = {"number": "double", "whole number": "bigint", "text": "varchar", "date": "date", "moment": "timestamp"}
 
 
 def describe_column(policy: Policy, name: str) -> str:
-    """What a column is, and what is done to it."""
+    """Return a column's description: its type and its treatment."""
     column = policy.columns[name]
     if policy.protect.is_synthetic:
         return f"{column.role}; synthetic: made of noisy counts of all columns"
@@ -98,7 +97,7 @@ def describe_column(policy: Policy, name: str) -> str:
 
 
 def column_metadata(policy: Policy, previous: dg.AssetKey) -> dict[str, Any]:
-    """The released columns, what was done to each, and which column of the previous asset each comes from."""
+    """Return the released columns, the treatment of each, and its source column in the previous asset."""
     columns = policy.released_columns
     deps = {name: [dg.TableColumnDep(asset_key=previous, column_name=name)] for name in columns}
     return {
@@ -113,9 +112,9 @@ def column_metadata(policy: Policy, previous: dg.AssetKey) -> dict[str, Any]:
 
 
 def column_origins(policy: Policy) -> Any:
-    """For an auditor: where each released column comes from, and which stages it passed.
+    """Return each released column's origin and the stages that it passed, for an auditor.
 
-    The same as the declared column lineage, which Dagster records, and only its commercial UI draws.
+    Equal to the declared column lineage, which Dagster records but draws only in its commercial UI.
     """
     return dg.MetadataValue.table(
         [
@@ -148,14 +147,14 @@ def _flatten(figures: Mapping[str, Any], prefix: str = "") -> list[tuple[str, fl
 
 
 def count_record(check: Check) -> dict[str, str | int]:
-    """The row that the UI shows of one check: its column, what was counted, and how often, rounded up to tens."""
+    """Return the row that the UI shows of one check: its column, what was counted, and the count, rounded up to tens."""
     return {"column": check.column, "fact": check.fact, "up_to": round_up(check.count)}
 
 
 def check_result(
     name: str, asset: dg.AssetKey, passed: bool, messages: tuple[str, ...], counts: list[dict[str, str | int]] | None = None
 ) -> dg.AssetCheckResult:
-    """A check with its sentences and its counts per column; never a cell."""
+    """Return a check with its sentences and its counts per column; never a cell."""
     metadata: dict[str, Any] = {"found": " ".join(messages) or "nothing"}
     if counts:
         metadata["counts"] = dg.MetadataValue.table([dg.TableRecord(dict(record)) for record in counts])

@@ -1,4 +1,4 @@
-"""What a site is called in Dagster: names of assets and jobs, releases as partitions, and when definitions are stale."""
+"""The names of a site in Dagster: assets and jobs, releases as partitions, and when definitions are stale."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ AUTOMATIONS = "RELEASE_PIPELINE_AUTOMATIONS"
 
 @dataclass(frozen=True, slots=True)
 class Automations:
-    """How schedules and sensors begin, as Dagster says it; what somebody switched later counts. Only `release-pipeline ui` asks
-    for `ON`, or somebody who writes `on`."""
+    """The state in which schedules and sensors begin, in Dagster's terms; a later switch in the UI overrides it. Only
+    `release-pipeline ui`, or `on` in a project's settings, asks for `ON`."""
 
     schedule: dg.DefaultScheduleStatus
     sensor: dg.DefaultSensorStatus
@@ -36,7 +36,7 @@ OFF = Automations(dg.DefaultScheduleStatus.STOPPED, dg.DefaultSensorStatus.STOPP
 
 
 def read_automations(switch: str) -> Automations:
-    """How schedules and sensors begin by `on` or `off`; anything else is refused."""
+    """Return how schedules and sensors begin by `on` or `off`; anything else is refused."""
     if switch not in ("on", "off"):
         raise WrongUsage(f"automations cannot be '{switch}'.", where="automations", remedy="Say 'on' or 'off'.")
     return ON if switch == "on" else OFF
@@ -50,12 +50,12 @@ class SiteResource:
     home: str
 
     def open(self) -> Site:
-        """The site."""
+        """Return the site."""
         return find_site(Path(self.home))
 
 
 def fix_site(site: SiteResource) -> dg.ResourceDefinition:
-    """The resource for Dagster's definitions: its schema of config is empty, so that Dagster refuses any config for it."""
+    """Return the resource for Dagster's definitions. Its schema of config is empty, so that Dagster refuses any config for it."""
     return dg.ResourceDefinition(resource_fn=lambda _: site, config_schema={}, description="The site of these definitions.")
 
 
@@ -71,55 +71,57 @@ class Names:
     prefix: tuple[str, ...] = ()
 
     def name(self, *parts: str) -> str:
-        """The name of a job, a schedule, a sensor, an op, a group or a pool, or the key of a resource."""
+        """Return the name of a job, a schedule, a sensor, an op, a group or a pool, or the key of a resource."""
         return "_".join((*self.prefix, *parts))
 
     def key(self, *parts: str) -> dg.AssetKey:
-        """The key of an asset."""
+        """Return the key of an asset."""
         return dg.AssetKey([*self.prefix, *parts])
 
     @property
     def resource(self) -> str:
-        """The key of the site's resource."""
+        """Return the key of the site's resource."""
         return self.name("site")
 
     def site_of(self, context: Any) -> SiteResource:
-        """The site, in whatever context Dagster gives to a function that requires the resource."""
+        """Return the site, from any context that Dagster gives to a function that requires the resource."""
         site: SiteResource = getattr(context.resources, self.resource)
         return site
 
     def stage(self, policy: str, stage: str) -> dg.AssetKey:
-        """The asset of one stage of a policy's chain, including its source and its published package."""
+        """Return the asset key of one stage of a policy's chain, including its source and its published package."""
         return self.key(asset_prefix(policy), stage)
 
     def chain(self, policy: str) -> list[dg.AssetKey]:
-        """The assets that a run makes of a release, in order."""
+        """Return the assets that a run makes of a release, in order."""
         return [self.stage(policy, stage) for stage in STAGES]
 
     def policy_file(self, file_name: str) -> dg.AssetKey:
-        """The asset of a policy file."""
+        """Return the asset key of a policy file."""
         return self.key("policy", _name_file(Path(file_name).stem))
 
     def job(self, policy: str) -> str:
-        """The job that makes one release of a policy."""
+        """Return the name of the job that makes one release of a policy."""
         return self.name("release", asset_prefix(policy))
 
     def publishing_job(self, policy: str) -> str:
-        """The job that publishes one release of a policy."""
+        """Return the name of the job that publishes one release of a policy."""
         return self.name("publish", asset_prefix(policy))
 
     def releases(self, policy: str) -> str:
-        """The name of the dynamic partitions of a policy whose releases are periods; an instance has one set of that name."""
+        """Return the name of the dynamic partitions of a policy whose releases are periods; an instance has one set of that
+        name."""
         return self.name("releases", asset_prefix(policy))
 
 
 def asset_prefix(policy: str) -> str:
-    """A policy's name as keys and names of Dagster have it."""
+    """Return a policy's name in the form of Dagster's keys and names."""
     return policy.replace("-", "_")
 
 
 def read_prefix(prefix: str | Sequence[str]) -> Names:
-    """The names under a prefix of one part or several; `WrongUsage` where Dagster's names cannot have it."""
+    """Return the names under a prefix of one or several parts; raises `WrongUsage` for a prefix that Dagster's names cannot
+    have."""
     parts = (prefix,) if isinstance(prefix, str) else tuple(prefix)
     if any(not _PART.fullmatch(part) for part in parts):
         raise WrongUsage(
@@ -130,31 +132,30 @@ def read_prefix(prefix: str | Sequence[str]) -> Names:
 
 
 def _name_file(stem: str) -> str:
-    """The name of a policy file. A file that no policy could have, like a copy that an editor leaves, gets the letters that
-    Dagster knows and a hash: it is a broken policy and takes no definitions down."""
+    """Return a name for a policy file. A file that no policy could have, such as an editor's copy, gets the letters that Dagster
+    allows and a hash: it is a broken policy and breaks no other definitions."""
     if _POLICY.fullmatch(stem):
         return asset_prefix(stem)
     return f"{re.sub('[^A-Za-z0-9_]', '_', stem)}_{hashlib.sha256(stem.encode(errors='surrogateescape')).hexdigest()[:8]}"
 
 
 def partitions_of(policy: Policy, names: Names) -> dg.PartitionsDefinition[Any]:
-    """A policy's releases as Dagster's partitions: those that it names, or periods as they are opened."""
+    """Return a policy's releases as Dagster's partitions: those that it names, or periods as they are opened."""
     if policy.every:
         return dg.DynamicPartitionsDefinition(name=names.releases(policy.policy))
     return dg.StaticPartitionsDefinition(list(policy.release_names))
 
 
 def chosen_release(context: dg.AssetExecutionContext) -> str:
-    """The partition of this run; refused without one, as of a run that a script launched."""
+    """Return the partition of this run; refused without one, as for a run that a script launched."""
     if not context.has_partition_key:
         raise ReleasePipelineError("the run says no release.", remedy="Launch it for one of the job's partitions.")
     return context.partition_key
 
 
-# Definitions are made from a site's files, and again when one of these was added, changed or removed.
-#
-# Dagster looks at no files: it loads definitions again when somebody asks. Under `release-pipeline ui`
-# the process of the door asks, as the button Reload does. A run that is going on keeps its own.
+# Definitions are made from a site's files, and again when one of these was added, changed or removed. Dagster does not watch
+# files: it reloads definitions on request. Under `release-pipeline ui` the process of the door asks for it, as the button Reload
+# does. A run in progress keeps its own.
 
 
 STALE = "Policies or settings of the site were changed since these definitions were loaded: reload them."
@@ -164,7 +165,7 @@ _FILES = ("policies/**/*", "populations.yaml", "site.yaml")
 
 
 def stamp_files(home: Path) -> Stamps:
-    """The files that the definitions of a site depend on, each with its size, time and number."""
+    """Return the files that the definitions of a site depend on, each with its size, time and number."""
     stamps: set[tuple[str, int, int, int]] = set()
     for pattern in _FILES:
         for file in home.glob(pattern):
@@ -177,8 +178,8 @@ def stamp_files(home: Path) -> Stamps:
 def reload_when_changed(
     home: Path, loaded: Stamps, reload: Callable[[], None], ending: Event, *, seconds: float = LOOK_SECONDS
 ) -> None:
-    """Call `reload` after each change of the site's files, once they are the same at two looks; until `ending` is set.
-    `loaded`: how they were before the definitions were loaded."""
+    """Call `reload` after each change of the site's files, once two checks find them equal; until `ending` is set. `loaded`: the
+    files' stamps before the definitions were loaded."""
     before = loaded
     while not ending.wait(seconds):
         now = stamp_files(home)

@@ -1,4 +1,4 @@
-"""What the daemon does by itself: opens releases, records failures, frees dead runs, reports what is late, prunes.
+"""The daemon's own work: opens releases, records failures, frees dead runs, reports what is late, prunes.
 
 No `from __future__ import annotations`: Dagster reads the annotations of these functions.
 """
@@ -41,7 +41,7 @@ class Refused(dg.Failure):
 
 
 def build_timetable(policy: Policy, names: Names, automations: Automations) -> dg.ScheduleDefinition:
-    """The schedule of a policy that has a cron: each tick opens the next release, or says why not."""
+    """Return the schedule of a policy that has a cron: each tick opens the next release, or reports why not."""
     assert policy.cron is not None  # noqa: S101  for the type checker
 
     @dg.schedule(
@@ -65,7 +65,7 @@ def build_timetable(policy: Policy, names: Names, automations: Automations) -> d
 
 
 def build_arrival(policy: Policy, names: Names, automations: Automations) -> dg.SensorDefinition:
-    """The sensor of a policy: opens the next release when its source has arrived, if it is due."""
+    """Return the sensor of a policy, which opens the next release when its source has arrived, if it is due."""
     when = "once it is due" if policy.cron else "as soon as this is switched on"
 
     @dg.sensor(
@@ -89,7 +89,7 @@ def build_arrival(policy: Policy, names: Names, automations: Automations) -> dg.
 
 
 def build_failure_hook(names: Names) -> dg.HookDefinition:
-    """The hook of the jobs that make releases."""
+    """Return the failure hook of the jobs that make releases."""
 
     @dg.failure_hook(name="record_failure", required_resource_keys={names.resource})
     def record_failure(context: dg.HookContext) -> None:
@@ -108,8 +108,8 @@ def build_failure_hook(names: Names) -> dg.HookDefinition:
 
 
 def build_watch(policies: list[Policy], names: Names, loaded: Stamps, automations: Automations) -> dg.SensorDefinition:
-    """The sensor that looks after the site: dead runs, failures that no hook could record, and releases that are late.
-    `loaded`: the site's files when these definitions were made, to report where nobody reloads them."""
+    """Return the sensor that looks after the site: dead runs, failures that no hook could record, and releases that are late.
+    `loaded`: the site's files when these definitions were made, to report where no process reloads them."""
 
     @dg.sensor(
         name=names.name("watch"),
@@ -143,7 +143,7 @@ def build_watch(policies: list[Policy], names: Names, loaded: Stamps, automation
 
 
 def build_prune(names: Names, automations: Automations) -> tuple[dg.JobDefinition, dg.ScheduleDefinition]:
-    """The job that empties the vault of what its policies retain no longer, and its daily schedule."""
+    """Return the job that removes from the vault the tables past their policies' retention, and its daily schedule."""
 
     @dg.op(
         name=names.name("prune_vault"),
@@ -170,7 +170,7 @@ def build_prune(names: Names, automations: Automations) -> tuple[dg.JobDefinitio
 
 
 def on_time_check(policy: Policy, candidate: dg.AssetKey, site: Site) -> Iterator[dg.AssetCheckResult]:
-    """The check of a timetable, when a release has just been made."""
+    """Yield the check of the timetable, for a release that has just been made."""
     if policy.cron is not None:
         try:
             late = describe_late(site, policy)
@@ -192,7 +192,7 @@ def _check_on_time(policy: Policy, late: dict[str, str], names: Names) -> dg.Ass
 
 
 def _request(instance: dg.DagsterInstance, policy: Policy, opened: Tick, names: Names) -> Any:
-    """What Dagster is asked to do after a tick."""
+    """Return the requests to Dagster after a tick."""
     if opened.release is None:
         return dg.SkipReason(opened.reason)
     partition = opened.release.release
@@ -207,8 +207,8 @@ def _has_run(instance: dg.DagsterInstance, names: Names) -> HasRun:
 
 
 def _observe(instance: dg.DagsterInstance, site: Site, policies: Sequence[Policy], names: Names) -> Iterator[dg.AssetObservation]:
-    """An observation of each source whose version differs from the one observed last. Left out are sources that cannot be read
-    now, and tables, which would be opened twice a minute."""
+    """Yield an observation of each source whose version differs from the last observed one. Left out are sources that cannot be
+    read now, and tables, which would be opened twice a minute."""
     for policy in policies:
         source = names.stage(policy.policy, "source")
         with suppress(ReleasePipelineError):
@@ -220,24 +220,24 @@ def _observe(instance: dg.DagsterInstance, site: Site, policies: Sequence[Policy
 
 
 def observation_of(source: dg.AssetKey, version: str, description: str = "") -> dg.AssetObservation:
-    """That a source has this version. Dagster compares it with the one that `ingested` read."""
+    """Return the observation that a source has this version. Dagster compares it with the one that `ingested` read."""
     return dg.AssetObservation(source, description=description or None, tags={DATA_VERSION: version} if version else None)
 
 
 def _is_table(policy: Policy) -> bool:
-    """Whether the source is a table of a database, or a query."""
+    """Return whether the source is a table of a database, or a query."""
     return any(option is not None for option in (policy.source.postgres, policy.source.spark, policy.source.table))
 
 
 def _last_version(instance: dg.DagsterInstance, source: dg.AssetKey) -> str:
-    """The version of a source that was observed last; empty where none was."""
+    """Return the last observed version of a source, or an empty text."""
     records = instance.fetch_observations(source, limit=1).records
     observed = records[0].asset_observation if records else None
     return (observed.tags or {}).get(DATA_VERSION, "") if observed is not None else ""
 
 
 def _describe_running(instance: dg.DagsterInstance, policy: Policy, names: Names) -> str:
-    """Which release of the policy is being made, in words; empty if none."""
+    """Return a text: the release of the policy that is being made; empty if none."""
     run = find_unfinished_run(instance, names.chain(policy.policy))
     if run is None:
         return ""
@@ -247,8 +247,8 @@ def _describe_running(instance: dg.DagsterInstance, policy: Policy, names: Names
 def _record_failed(
     site: Site, instance: dg.DagsterInstance, run: dg.DagsterRun, reason: str, names: Names, *, told_elsewhere: bool = False
 ) -> None:
-    """Record a failed run for each release of which it was to make something and did not. A policy that is broken or gone hides
-    no failure."""
+    """Record a failed run for each release that it did not make as far as it was to. A broken or missing policy hides no
+    failure."""
     (planned, made), statuses = list_assets(instance, run), list_statuses(site)
     policies = {known.policy for known in site.read_policies()[0]} | {release.policy for release in statuses}
     for policy in sorted(policies):
@@ -263,5 +263,5 @@ def _record_failed(
                 except StoreBusy:
                     raise
                 except ReleasePipelineError:
-                    continue  # a partition that the policy no longer has, and of which nothing was begun
+                    continue  # a partition that the policy no longer has, and no release was begun for it
             record_failed_run(site, release, reason, run=run.run_id, told_elsewhere=told_elsewhere or overtaken)

@@ -1,4 +1,4 @@
-"""What is done to a process that belongs to one site before Dagster runs in it. A team's process is left as it is.
+"""Settings for a process that belongs to one site, made before Dagster runs in it. A team's process is left as it is.
 
 No cell of a record leaves the process, it keeps to one thread, and a full disk or memory gets a clear message: Dagster's
 libraries would print the statement and all that it was to write.
@@ -36,7 +36,7 @@ def set_up_process() -> None:
 
 
 def _report(context: ExceptionContext) -> None:
-    """Raise our own error where Dagster's records cannot be written, and take the statement out of any other."""
+    """Raise our own error where Dagster's records cannot be written, and remove the statement from any other."""
     database = context.engine.url.database if context.engine is not None else None
     text = str(context.original_exception)
     if database and (_FULL in text or (_FAILED in text and _is_full(database))):
@@ -53,7 +53,7 @@ def _report(context: ExceptionContext) -> None:
 
 
 def _is_full(file: str) -> bool:
-    """Whether the disk of a file has hardly anything left."""
+    """Return whether the disk of a file has hardly any space left."""
     try:
         return shutil.disk_usage(Path(file).parent).free < _HARDLY_ANYTHING
     except OSError:

@@ -27,8 +27,8 @@ EVERY_TEN_MINUTES = "*/10 * * * *"
 
 
 def build_publication(policy: Policy, names: Names, automations: Automations) -> tuple[Any, Any, dg.ScheduleDefinition]:
-    """The asset `published` of a policy, the job that makes it for one release, and the schedule
-    that does so once it may be."""
+    """Return the asset `published` of a policy, the job that makes it for one release, and the schedule that starts it once the
+    release may be published."""
     published_key = names.stage(policy.policy, PUBLISHED)
 
     @dg.asset(
@@ -52,7 +52,7 @@ def build_publication(policy: Policy, names: Names, automations: Automations) ->
             here = site.open()
             release = open_release(here, policy.policy, chosen_release(context)).id
             publish(here, release, key=read_service_key(here))
-            made, charged = describe_published(here, release)  # under which it was made, whatever the file says by now
+            made, charged = describe_published(here, release)  # by the policy that it was made under
             _deliver(context, here, release, names)
         return dg.MaterializeResult(metadata=_describe(made, charged, names), data_version=dg.DataVersion(made.version))
 
@@ -79,8 +79,8 @@ def build_publication(policy: Policy, names: Names, automations: Automations) ->
 
 
 def _deliver(context: dg.AssetExecutionContext, site: Site, release: ReleaseId, names: Names) -> None:
-    """Bring a package to the targets of the site. If that fails, so does the run; but the package
-    is public, so Dagster gets its materialization first."""
+    """Deliver a package to the targets of the site. If that fails, so does the run; but the package is public, so Dagster gets
+    its materialization first."""
     try:
         deliver(site, release)
     except ReleasePipelineError:
@@ -89,7 +89,7 @@ def _deliver(context: dg.AssetExecutionContext, site: Site, release: ReleaseId, 
 
 
 def describe_package(site: Site, release: ReleaseId, names: Names) -> dg.AssetMaterialization:
-    """The materialization of a package that was published by command."""
+    """Return the materialization of a package that was published by command."""
     made, policy = describe_published(site, release)
     tags = {"dagster/data_version": made.version}
     key = names.stage(release.policy, PUBLISHED)
@@ -97,13 +97,13 @@ def describe_package(site: Site, release: ReleaseId, names: Names) -> dg.AssetMa
 
 
 def _describe(made: StageResult, policy: Policy, names: Names) -> dict[str, Any]:
-    """The metadata of a published release under the policy that it was made under."""
+    """Return the metadata of a published release under the policy that it was made under."""
     candidate = names.stage(policy.policy, CANDIDATE)
     return build_metadata(made, show_internal=False) | column_metadata(policy, candidate)
 
 
 def _request(instance: dg.DagsterInstance, site: Site, policy: Policy, names: Names) -> Any:
-    """A request for a run of each release that may be published now, or the reasons why there is none."""
+    """Return a request to run each release that may be published now, or the reasons why there is none."""
     run = find_unfinished_run(instance, [names.stage(policy.policy, PUBLISHED)])
     if run is not None:
         return dg.SkipReason(f"release {run.tags.get('dagster/partition', '?')} is being published (run {run.run_id[:8]}).")

@@ -77,8 +77,8 @@ def build_release_assets(
     *,
     say: Callable[[str], None] = lambda _: None,
 ) -> tuple[list[Any], Any]:
-    """The assets of one policy and the job that runs them all for one release. `say` gets each step of a stage as it begins,
-    and each warning when it is found, before any budget is spent."""
+    """Return the assets of one policy and the job that runs them all for one release. `say` gets each step of a stage as it
+    begins, and each warning as it arises, before any budget is spent."""
     releases, needed = partitions_of(policy, names), {names.resource}
     pool = names.name("vault", asset_prefix(policy.population))
 
@@ -221,8 +221,8 @@ def build_release_assets(
 
 
 def _build_source(policy: Policy, names: Names) -> Any:
-    """The source, which is observed and not made here: its data version changes when it is delivered again. Only an asset that
-    Dagster can observe makes what was read of an older version stale."""
+    """Return the source, which is observed and not made here: its data version changes when it is delivered again. Dagster marks
+    releases of an older version as stale only if it can observe the asset."""
     key = names.stage(policy.policy, "source")
     spec = dg.AssetSpec(
         key,
@@ -250,8 +250,8 @@ def _build_source(policy: Policy, names: Names) -> Any:
 def opened_context(
     context: dg.AssetExecutionContext, site: SiteResource, policy: Policy, say: Callable[[str], None]
 ) -> Iterator[StageContext]:
-    """The context of this run's release, under the policy as it is now. Refusals are recorded; steps go to Dagster's log and
-    to `say`."""
+    """Yield the context of this run's release, under the policy as it is now. Refusals are recorded; steps go to Dagster's log
+    and to `say`."""
 
     def tell(step: str) -> None:
         context.log.info(step)
@@ -273,23 +273,24 @@ def materialized(
     asset: dg.AssetKey | None = None,
     report: Path | None = None,
 ) -> dg.MaterializeResult[Any]:
-    """What Dagster records of a stage: allow-listed facts, columns with their lineage, a version that depends on the content,
-    and the path of the reviewers' report, which only those who may read the vault can open."""
+    """Return Dagster's record of a stage: allow-listed facts, columns with their lineage, a version that depends on the content,
+    and the path of the reviewers' report, which only readers of the vault can open."""
     metadata = build_metadata(result, show_internal=release_context.site.shows_internal_metrics())
     metadata |= column_metadata(release_context.policy, previous)
     if result.stage == "candidate":
         metadata |= {"columns": column_origins(release_context.policy)}
     if report is not None:
         metadata |= {"report": dg.MetadataValue.path(report)}
-    # Dagster would take the version that was observed before the step began, and the source may have been delivered since.
+    # Otherwise Dagster would take the version observed before the step began, and the source may have been delivered since.
     tags = {get_input_data_version_tag(previous): result.source} if result.source else None
     return dg.MaterializeResult(asset_key=asset, metadata=metadata, data_version=dg.DataVersion(result.version), tags=tags)
 
 
 @contextmanager
 def readable_failures(*, last: bool, where: str = "") -> Iterator[None]:
-    """In the block our own errors become Dagster failures; of foreign ones only the type is shown, since their text may quote
-    cells. A store that is busy is tried again, unless this was the last time. `where`: the site, for whoever must make room."""
+    """Turn our own errors into Dagster failures while the block runs. Of foreign errors only the type is shown, since their text
+    may quote cells. A busy store is tried again, unless this was the last time. `where`: the site, for the person who must make
+    room."""
     try:
         yield
     except GateFailed:
@@ -314,14 +315,14 @@ GROUP = "policies"
 
 
 def fence(text: str) -> str:
-    """The text as a block of code in Markdown, which nothing in it ends: names of columns are a steward's words."""
+    """Return the text as a block of code in Markdown, which no text can end: names of columns are written by a steward."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     marks = "`" * max(3, longest + 1)
     return f"{marks}\n{text}\n{marks}"
 
 
 def build_policy_asset(file: Path, names: Names) -> Any:
-    """The policy file as an asset: its hash, claim and plan, when it can be read and nothing in it contradicts itself."""
+    """Return the policy file as an asset: its hash, claim and plan, when it can be read and has no contradiction."""
     key = names.policy_file(file.name)
 
     @dg.multi_asset(

@@ -1,7 +1,7 @@
 """Dagster's records of a site: its runs, which of them are dead, and when its daemon last worked.
 
-Dagster never learns that somebody killed a run begun from the command line, or the whole `ui`: the run stays "started", counts
-as one of the runs at once, and holds up the queue. So every run is tagged with its process, and the next run or look checks it.
+Dagster never learns that a run from the command line, or the whole `ui`, was killed: the run stays "started", counts as one of
+the runs at once, and holds up the queue. So every run is tagged with its process, and the next run or check looks for it.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class RecordsUnreadable(ReleasePipelineError):
 
 @contextmanager
 def opened_records(site: Site) -> Iterator[dg.DagsterInstance]:
-    """Dagster's own records of a site; `RecordsUnreadable` where they cannot be opened."""
+    """Yield Dagster's own records of a site; raises `RecordsUnreadable` where they cannot be opened."""
     try:
         instance = dg.DagsterInstance.from_config(str(site.dagster_home))
     except ReleasePipelineError:
         raise
-    except Exception as error:  # whatever storage is configured raises its own
+    except Exception as error:  # any configured storage raises its own
         raise _refuse_records(site, type(error).__name__) from None
     with instance:
         yield instance
@@ -62,8 +62,7 @@ def _refuse_records(site: Site, kind: str) -> RecordsUnreadable:
 
 
 def read_heartbeat(site: Site) -> datetime | None:
-    """When the daemon of the site's Dagster last said that it works; None where there is none, or
-    it never ran. Makes no file."""
+    """Return the last heartbeat of the site's Dagster daemon, or None where there is none or it never ran. Makes no file."""
     if not ((site.dagster_home / "dagster.yaml").is_file() and (site.dagster_home / "history").is_dir()):
         return None
     with opened_records(site) as instance:
@@ -74,20 +73,20 @@ def read_heartbeat(site: Site) -> datetime | None:
 
 
 def last_heartbeat(instance: dg.DagsterInstance) -> datetime | None:
-    """The last heartbeat of any part of the daemon; None where there was none."""
+    """Return the last heartbeat of any part of the daemon, or None."""
     beats = [beat.timestamp for beat in instance.get_daemon_heartbeats().values()]
     return datetime.fromtimestamp(max(beats), UTC) if beats else None
 
 
 def process_tags(run_id: str | None = None) -> dict[str, str]:
-    """The tags of a run of this process; with the run's id once it is known, since a re-execution copies its tags."""
+    """Return the tags of a run of this process, with the run's id once it is known, since a re-execution copies its tags."""
     mine = {PROCESS: _identify(os.getpid()), HOST: _name_machine()}
     return mine if run_id is None else {**mine, RUN: run_id}
 
 
 def tag_run(context: dg.AssetExecutionContext | dg.OpExecutionContext) -> None:
-    """Tag a run with its process, if it has one. Where each step has a process, as under a team's executor, a step's process
-    ends long before the run, which would seem dead: there Dagster's own monitoring looks."""
+    """Tag a run with its process, if it has one. Where each step has a separate process, as under a team's executor, a step's
+    process ends long before the run, which would seem dead: there Dagster's own monitoring checks."""
     if context.job_def.executor_def.name in _ONE_PROCESS:
         context.instance.add_run_tags(context.run.run_id, process_tags(context.run.run_id))
 
@@ -113,7 +112,8 @@ def free_dead_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
 def find_run(
     instance: dg.DagsterInstance, assets: Collection[dg.AssetKey], *, partition: str | None = None
 ) -> dg.DagsterRun | None:
-    """The last run that was to make one of these assets, of one release or any, whatever started it; None if there is none."""
+    """Return the last run that was to make one of these assets, of one release or any, however it was started; None if there is
+    none."""
     planned = [instance.get_latest_planned_materialization_info(key, partition) for key in assets]
     last = max((info for info in planned if info is not None), key=lambda info: info.storage_id, default=None)
     return None if last is None else instance.get_run_by_id(last.run_id)
@@ -122,7 +122,7 @@ def find_run(
 def find_unfinished_run(
     instance: dg.DagsterInstance, assets: Collection[dg.AssetKey], *, partition: str | None = None
 ) -> dg.DagsterRun | None:
-    """A run that is to make one of these assets, of one release or any, and has not ended."""
+    """Return a run that is to make one of these assets, of one release or any, and has not ended, or None."""
     for run in instance.get_runs(dg.RunsFilter(statuses=IN_PROGRESS)):
         planned, _ = list_assets(instance, run)
         if any(key in assets and partition in (None, of_release) for key, of_release in planned):
@@ -131,7 +131,7 @@ def find_unfinished_run(
 
 
 def list_ended_runs(instance: dg.DagsterInstance, assets: Collection[dg.AssetKey], *, limit: int) -> list[dg.DagsterRun]:
-    """Those of the last runs that were to make each of these assets that failed or were cancelled."""
+    """Return the failed and cancelled runs among the last ones that were to make each of these assets."""
     kind = DagsterEventType.ASSET_MATERIALIZATION_PLANNED
     wanted = [dg.EventRecordsFilter(kind, asset_key=key) for key in assets]
     records = [record for each in wanted for record in instance.event_log_storage.get_event_records(each, limit=limit)]
@@ -140,7 +140,7 @@ def list_ended_runs(instance: dg.DagsterInstance, assets: Collection[dg.AssetKey
 
 
 def list_assets(instance: dg.DagsterInstance, run: dg.DagsterRun) -> tuple[set[AssetPartition], set[AssetPartition]]:
-    """The assets that a run was to make, and those that it made, with their partitions."""
+    """Return the assets that a run was to make, and those that it made, with their partitions."""
     planned: set[AssetPartition] = set()
     made: set[AssetPartition] = set()
     kinds = {DagsterEventType.ASSET_MATERIALIZATION_PLANNED: planned, DagsterEventType.ASSET_MATERIALIZATION: made}
@@ -152,13 +152,13 @@ def list_assets(instance: dg.DagsterInstance, run: dg.DagsterRun) -> tuple[set[A
 
 
 def parts_of(error: ReleasePipelineError) -> dict[str, Any]:
-    """The metadata of a failed step that has the error in parts: its description is one sentence."""
+    """Return the metadata of a failed step that has the error in parts; its description is one sentence."""
     parts = {"code": error.code, "what": error.what, "where": error.where, "remedy": error.remedy, "details": list(error.details)}
     return {PARTS: dg.MetadataValue.json(parts)}
 
 
 def find_cause(result: dg.ExecuteInProcessResult) -> tuple[str, ReleasePipelineError | None]:
-    """The description of the step that failed first, and its error in parts; nothing where no step failed."""
+    """Return the description of the step that failed first, and its error in parts; empty where no step failed."""
     for event in result.all_events:
         failure = event.step_failure_data.user_failure_data if event.is_step_failure else None
         if failure is not None:
@@ -174,8 +174,8 @@ def _read_parts(parts: Any) -> ReleasePipelineError:
 
 
 def _name_machine() -> str:
-    """This machine, and the container in it: another container of the same name numbers processes from 1 again, and its
-    processes would look dead from here."""
+    """Return a name of this machine and the container on it: another container of the same name numbers processes from 1 again,
+    and its processes would look dead from here."""
     try:
         return f"{socket.gethostname()} {Path('/proc/self/ns/pid').readlink()}"
     except OSError:
@@ -183,7 +183,7 @@ def _name_machine() -> str:
 
 
 def _identify(pid: int) -> str:
-    """A process by boot, number and start, so that no later one is taken for it; without a start if it is gone."""
+    """Return a process's boot, number and start, so that no later one is taken for it; without a start if it is gone."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()

@@ -1,4 +1,4 @@
-"""What the daemon sends: packages to targets that were away when these were published, and alerts to people.
+"""The daemon's sending: packages to targets that could not be reached at publication, and alerts to people.
 
 No `from __future__ import annotations`: Dagster reads the annotations of these functions.
 """
@@ -17,8 +17,8 @@ EVERY_HOUR = "25 * * * *"
 
 
 def build_delivery(names: Names, automations: Automations) -> tuple[dg.JobDefinition, dg.ScheduleDefinition]:
-    """The job that delivers what is outstanding at targets, and the schedule that asks for it while
-    something is. Neither needs a key: packages were signed when they were published."""
+    """Return the job that delivers what is outstanding at targets, and the schedule that starts it while something is. Neither
+    needs a key: packages were signed when they were published."""
 
     @dg.op(
         name=names.name("deliver_outstanding"),
@@ -64,7 +64,8 @@ LOOK_SECONDS = 30
 
 
 def build_telling(names: Names, automations: Automations) -> dg.SensorDefinition:
-    """The sensor that does what `release-pipeline alert` does. `watch` is another one, since it must wait for no receiver."""
+    """Return the sensor that sends alerts, as `release-pipeline alert` does. It is separate from `watch`, which must not wait for
+    a receiver."""
 
     @dg.sensor(
         name=names.name("tell"),

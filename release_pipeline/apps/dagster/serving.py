@@ -1,9 +1,8 @@
-"""A program that serves until somebody stops it, and the end of everything that it started.
+"""Serves a program until somebody stops it, and ends every process that it started.
 
-It runs in a separate session, so that all that it starts can be found and ended together. The
-program alone would not end it all: what a shell starts in the background ignores SIGINT, and
-Dagster makes SIGTERM do whatever SIGINT does, so that it ignored both; and a server that is stopped
-between two of its children leaves the first behind.
+It runs in a separate session, so that all that it starts can be found and ended together. The program could not end them all by
+itself. A shell's background processes ignore SIGINT. Dagster makes SIGTERM do whatever SIGINT does, so that it ignored both. And
+a server that is stopped between two of its children leaves the first behind.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ _LOOK_SECONDS = 0.1
 
 def serve(program: Sequence[str], *, folder: Path, environment: Mapping[str, str]) -> int:
     """Run `program` in `folder` until it ends, or until SIGTERM, SIGINT or SIGHUP asks this process to stop. Returns its exit
-    code, or 0 after a signal. Nothing that it started is left then. A second signal ends the waiting."""
-    with _heard() as asked:  # before anything is started: whoever asks from now on is answered
+    code, or 0 after a signal. Every process that it started has ended then. A second signal ends the waiting."""
+    with _heard() as asked:  # before anything is started, so that any later signal is answered
         server = subprocess.Popen(program, cwd=folder, env=environment, start_new_session=True)  # noqa: S603  our own program
         try:
             while server.poll() is None and not asked:
@@ -43,7 +42,7 @@ def serve(program: Sequence[str], *, folder: Path, environment: Mapping[str, str
 
 @contextmanager
 def _heard() -> Iterator[list[int]]:
-    """The signals that ask to stop only add their number to the list; those that are ignored stay ignored."""
+    """Yield the list that gets the number of each signal that asks to stop; ignored signals stay ignored."""
     asked: list[int] = []
     before: dict[int, Any] = {number: signal.getsignal(number) for number in _STOPPING}
 
@@ -92,7 +91,7 @@ def _is_there(server: subprocess.Popen[bytes]) -> bool:
 
 
 def _send(group: int, number: int, *, alone: bool = False) -> bool:
-    """Send a signal to a group of processes, or to its leader `alone`; returns whether there was one."""
+    """Send a signal to a group of processes, or only to its leader if `alone`; returns whether there was one."""
     try:
         (os.kill if alone else os.killpg)(group, number)
     except (ProcessLookupError, PermissionError):

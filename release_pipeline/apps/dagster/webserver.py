@@ -48,7 +48,7 @@ _PURPOSES = {Role.OPERATE: "to operate", Role.VIEW: "to look only"}
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How a door is opened."""
+    """The settings with which a door is opened."""
 
     port: int
     uds: str | None = None
@@ -57,7 +57,7 @@ class Opening:
     trusted_proxy: str | None = None
 
     def command(self) -> list[str]:
-        """The program that opens it."""
+        """Return the command that opens it."""
         return [sys.executable, "-m", __name__, json.dumps(asdict(self))]
 
 
@@ -67,7 +67,7 @@ def main(argument: str) -> int:
     opening = Opening(**{**settings, "allow_hosts": tuple(settings["allow_hosts"])})
     home = Path(os.environ[HOME])
     loaded = stamp_files(home)
-    os.umask(0o077)  # Dagster makes sockets as the umask says; files for the public get their modes from us
+    os.umask(0o077)  # Dagster makes sockets with the mode of the umask; files for the public get their modes from us
     configure_loggers(log_level="INFO")
     # Dagster then reports code that does not load in one line, as under `dagster dev`.
     os.environ |= {"DAGSTER_IS_DEV_CLI": "1", "DAGSTER_verbose": ""}
@@ -86,7 +86,7 @@ def main(argument: str) -> int:
         server = _build_server(opening, context, _machines(instance))
         if daemon is not None:
             threading.Thread(target=_end_with, args=(daemon, server), daemon=True).start()
-        server.run([listener])  # raises what ended it again, once it has answered what was asked
+        server.run([listener])  # raises the error that ended it, once it has answered what was asked
         return 1
 
 
@@ -99,12 +99,13 @@ def _end(_number: int, _frame: FrameType | None) -> None:
 
 def _use_private_folder(folder: str) -> None:
     """Put temporary files of this process and of all that it starts into this folder. The sockets of Dagster's code servers are
-    among them: anyone who can connect there starts runs as this account."""
+    among them: anyone who can connect there can start runs as this account."""
     os.environ["TMPDIR"] = tempfile.tempdir = folder
 
 
 class _Context(WorkspaceProcessContext):
-    """Dagster's own permissions follow the role too: its pages show what cannot be done, and it refuses what they send."""
+    """A context whose Dagster permissions follow the role: Dagster's pages show what is not permitted, and it refuses their
+    requests."""
 
     def create_request_context(self, source: Any = None) -> WorkspaceRequestContext:
         operates = source is not None and source.scope.get(ROLE) is Role.OPERATE
@@ -146,7 +147,7 @@ def _dagster(context: WorkspaceProcessContext, prefix: str) -> ASGIApp:
 
 @contextlib.contextmanager
 def _code_server(instance: dg.DagsterInstance) -> Iterator[Path]:
-    """The code servers of the workspace, and the file of a workspace of them, which application and daemon share."""
+    """Yield the file of a workspace with the workspace's code servers, which application and daemon share."""
     with ProxyServerManager(instance, WorkspaceFileTarget([_WORKSPACE]), code_server_log_level="warning") as servers:
         workspace = Path(tempfile.gettempdir()) / _WORKSPACE
         workspace.write_text(json.dumps({"load_from": list(servers.get_code_server_specs())}), encoding="utf-8")  # JSON is YAML
@@ -155,7 +156,7 @@ def _code_server(instance: dg.DagsterInstance) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _reloading(context: WorkspaceProcessContext, home: Path, loaded: Stamps) -> Iterator[None]:
-    """In the block code locations are loaded again when the site's files were changed; the daemon sees it by the servers."""
+    """Reload code locations after changes of the site's files while the block runs; the daemon sees it through the servers."""
 
     def reload() -> None:
         for name in context.code_location_names:
@@ -188,7 +189,7 @@ def _daemon(instance: dg.DagsterInstance, workspace: Path) -> Iterator[subproces
 
 
 def _end_with(daemon: subprocess.Popen[Any], server: Server) -> None:
-    """End the UI when its daemon ends: otherwise nobody would see that no timetable runs."""
+    """End the UI when its daemon ends: otherwise it would seem to work although no timetable runs."""
     daemon.wait()
     server.should_exit = True
 

@@ -1,4 +1,4 @@
-"""How the desk is opened: its two parts, on two accounts or, for a trial, on one."""
+"""Opens the desk: its two parts, on two accounts or, for a trial, on one."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _HEADERS, _LISTS = ("secret_header", "person_header"), ("hosts",)
 
 
 def read_proxy(file: Path) -> ProxyHeaders:
-    """The proxy in front of the desk that a file describes."""
+    """Return the proxy in front of the desk that a file describes."""
     parts = read_proxy_file(file, headers=_HEADERS, lists=_LISTS)
     return ProxyHeaders(parts["secret"], parts["secret_header"], parts["person_header"], tuple(parts["hosts"]))
 
 
 def find_account(name: str) -> int:
-    """The number of an account of this machine."""
+    """Return the number of an account of this machine."""
     try:
         return pwd.getpwnam(name).pw_uid
     except KeyError:
@@ -47,7 +47,7 @@ def find_account(name: str) -> int:
 
 
 def default_socket(site: Site) -> Path:
-    """Where the backend answers by default: only the site's account can reach it."""
+    """Return the default socket of the backend: only the site's account can reach it."""
     return site.desk / "backend.sock"
 
 
@@ -55,8 +55,8 @@ def default_socket(site: Site) -> Path:
 def opened_backend(
     site: Site, socket: Path, *, accounts: frozenset[int] = frozenset(), proxy: ProxyHeaders | None = None
 ) -> Generator[None]:
-    """In the block the backend answers at a socket, in a thread."""
-    read_people(site)  # what is wrong with the site is reported here, and not to the first person who comes
+    """Answer as the backend at a socket, in a thread, while the block runs."""
+    read_people(site)  # reports faults of the site here, and not to the first person who comes
     with site.changing_desk():  # its folder is there
         pass
     with serving_backend(socket, Backend(site, proxy=proxy), accounts):

@@ -1,9 +1,7 @@
-"""A look at a site: new alerts are put in the queues of the channels that want them. Nothing is
-sent here.
+"""A check of a site: new alerts are put in the queues of the channels that want them. Nothing is sent here.
 
-A file has the ids of alerts that were queued. It is written after the queues: a crash in between
-queues an alert once more, under the same id. At the first look there is no such file, and what is
-over by then is not queued.
+A file has the ids of alerts that were queued. It is written after the queues: a crash in between queues an alert once more, under
+the same id. At the first check there is no such file, and what is over by then is not queued.
 """
 
 from __future__ import annotations
@@ -41,18 +39,18 @@ class QueuedAlert:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The last event of a registry, as it was seen."""
+    """The last event of a registry at the last check."""
 
     number: int
     hash: str
 
     def is_in(self, events: tuple[Event, ...]) -> bool:
-        """Whether a registry still has it."""
+        """Return whether a registry still has it."""
         return [event.hash for event in events[self.number - 1 : self.number]] == [self.hash]
 
 
 def look(site: Site, *, now: datetime | None = None) -> list[QueuedAlert]:
-    """Put new alerts in the queues, and return them; nothing where site.yaml has no `alerts`."""
+    """Put new alerts in the queues, and return them; none where site.yaml has no `alerts`."""
     rules = read_alerts(site)
     if not rules:
         return []
@@ -63,7 +61,7 @@ def look(site: Site, *, now: datetime | None = None) -> list[QueuedAlert]:
         matters, queued = find_matters(view), list[QueuedAlert]()
         if not (folder / TOLD).exists():
             over = "".join(f"{matter.alert.id}\n" for matter in matters if not matter.stands)
-            write_text(folder / TOLD, over)  # what was over before anybody looked
+            write_text(folder / TOLD, over)  # over before the first check
         for new in _list_new(folder, matters, rules):
             for rule in new.rules:
                 outbox_of(site, rule).put(to_json(new.alert), name=_file_name(new.alert))
@@ -74,7 +72,7 @@ def look(site: Site, *, now: datetime | None = None) -> list[QueuedAlert]:
 
 
 def preview(site: Site, *, now: datetime | None = None) -> list[QueuedAlert]:
-    """The alerts that a look would put in the queues now. Changes nothing."""
+    """Return the alerts that a check would put in the queues now. Changes nothing."""
     rules, folder = read_alerts(site), folder_of(site)
     if not rules:
         return []
@@ -85,7 +83,7 @@ def preview(site: Site, *, now: datetime | None = None) -> list[QueuedAlert]:
 
 
 def describe_preview(queued: list[QueuedAlert]) -> Iterator[str]:
-    """What would be sent, and to whom, in lines for a person."""
+    """Yield lines for a person: the alerts that would be sent, and their receivers."""
     for new in queued:
         receivers = ", ".join(rule.channel.title for rule in new.rules) or "nobody"
         yield f"{new.alert.kind}: {new.alert.title}: {new.alert.words} (to {receivers})"
@@ -94,12 +92,12 @@ def describe_preview(queued: list[QueuedAlert]) -> Iterator[str]:
 
 
 def outbox_of(site: Site, rule: Rule) -> Outbox:
-    """The queue of the channel that a rule names."""
+    """Return the queue of the channel that a rule names."""
     return Outbox(folder_of(site) / rule.name)
 
 
 def read_spending(site: Site, policies: list[Policy], events: tuple[Event, ...]) -> tuple[Spending, ...]:
-    """How far the caps are spent; nothing where populations.yaml cannot be read, which `status` reports."""
+    """Return how far the caps are spent; nothing where populations.yaml cannot be read, which `status` reports."""
     with suppress(ReleasePipelineError):
         return list_spending(read_caps(site), policies, events)
     return ()
@@ -116,7 +114,7 @@ def _read_view(site: Site, rules: tuple[Rule, ...], now: datetime) -> View:
 
 
 def _list_new(folder: Path, matters: list[Matter], rules: tuple[Rule, ...]) -> Iterator[QueuedAlert]:
-    """The alerts that were not queued before, with the rules that want them, each channel once."""
+    """Yield the alerts that were not queued before, with the rules that want them, each channel once."""
     known = _read_queued(folder)
     for matter in matters:
         alert = matter.alert
@@ -127,7 +125,7 @@ def _list_new(folder: Path, matters: list[Matter], rules: tuple[Rule, ...]) -> I
 
 
 def _read_queued(folder: Path) -> set[str]:
-    """The ids of alerts that were queued; half a line, of a write that was stopped, is none."""
+    """Return the ids of alerts that were queued, without an incomplete line of a stopped write."""
     try:
         text = (folder / TOLD).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -136,7 +134,7 @@ def _read_queued(folder: Path) -> set[str]:
 
 
 def _append(file: Path, line: str) -> None:
-    """Add a line at the end of a file, on the disk for good. Half a line of an earlier write is ended first."""
+    """Add a line at the end of a file, on the disk for good. An incomplete line of an earlier write is ended first."""
     with file.open("r+b") as written:
         if written.seek(0, os.SEEK_END) and (written.seek(-1, os.SEEK_END), written.read(1))[1] != b"\n":
             written.write(b"\n")
@@ -146,12 +144,12 @@ def _append(file: Path, line: str) -> None:
 
 
 def _file_name(alert: Alert) -> str:
-    """The id as a part of a file's name."""
+    """Return the id as a part of a file's name."""
     return hashlib.sha256(alert.id.encode()).hexdigest()[:16]
 
 
 def read_head(folder: Path) -> Head | None:
-    """The last event that a look saw; None where none has looked. ValueError where it is there and cannot be read."""
+    """Return the last event that a check saw; None where there was no check. ValueError where it is there and cannot be read."""
     try:
         seen = json.loads((folder / HEAD).read_text(encoding="utf-8"))
         return Head(int(seen["event"]), str(seen["hash"]))
@@ -174,8 +172,8 @@ def _note_head(folder: Path, events: tuple[Event, ...]) -> None:
 
 
 def find_trouble(site: Site) -> Iterator[str]:
-    """What `status` says of alerts: faults in site.yaml, receivers that take nothing, and what
-    travels readable. No sentence has an address that may be a secret."""
+    """Yield what `status` reports about alerts: faults in site.yaml, receivers that take nothing, and what travels readable. No
+    sentence has an address that may be a secret."""
     try:
         rules = read_alerts(site)
     except ReleasePipelineError as error:
@@ -189,9 +187,9 @@ def find_trouble(site: Site) -> Iterator[str]:
 
 
 def find_warnings(site: Site) -> Iterator[str]:
-    """Which channels send readable text to another machine, in sentences."""
+    """Yield a sentence for each channel that sends readable text to another machine."""
     hooks = [rule.channel for rule in read_alerts(site) if isinstance(rule.channel, WebhookSettings)]
     for hook in dict.fromkeys(hooks):
-        with suppress(ReleasePipelineError, ValueError):  # what the environment lacks is reported when something is sent
+        with suppress(ReleasePipelineError, ValueError):  # missing variables are reported when something is sent
             if is_open_road(fill(site, hook.address)):
                 yield f"{hook.title}: what goes there by http can be read on its way to another machine. Use https."

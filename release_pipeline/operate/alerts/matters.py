@@ -1,6 +1,6 @@
-"""Alerts: the document that a webhook gets and a mail says, and what at a site is worth one.
+"""Alerts: the document for webhooks and mails, and the matters at a site that call for one.
 
-`find_matters` is pure: it depends on the registry and the clock, and gives the same ids at every look. It reads no source, no
+`find_matters` is pure: it depends on the registry and the clock, and gives the same ids at every check. It reads no source, no
 candidate and no package.
 """
 
@@ -43,7 +43,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
-    """What a webhook is sent: one thing that happened at a site, in facts that everybody at the site may know."""
+    """The document that a webhook gets: one thing that happened at a site, in facts that everyone at the site may know."""
 
     FORMAT: ClassVar[str] = "release-pipeline/alert/1"
 
@@ -71,42 +71,43 @@ class Alert:
 
     @property
     def path(self) -> str:
-        """The desk's page about it."""
+        """Return the desk's page about it."""
         if self.release is not None:
             return f"/releases/{self.release}"
         return "/caps" if self.policy is None else f"/approvals/policies/{self.policy}"
 
     @property
     def text(self) -> str:
-        """The alert as a mail."""
+        """Return the alert as a mail."""
         page = () if self.page is None else (f"At the desk: {self.page}",)
         lines = (self.title, "", self.words, self.remedy, *page, "", f"Site {self.site}, {self.moment}.", f"Id: {self.id}")
         return "\n".join(lines) + "\n"
 
 
 def read_alert(document: Mapping[str, Any]) -> Alert:
-    """The alert of a document that was kept; unknown keys are left out."""
+    """Return the alert of a document that was kept; unknown keys are left out."""
     known = {field.name for field in dataclasses.fields(Alert)}
     return Alert(**{name: value for name, value in document.items() if name in known})
 
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """How much of a population's cap is spent. `refused`: the next release of each policy about it
-    that the cap no longer admits, except those that no cap of this kind can ever admit."""
+    """The spent share of a population's cap. `refused`: the next release of each policy about it that the cap no longer admits,
+    except those that no cap of this kind can ever admit."""
 
     account: Account
     refused: tuple[ReleaseId, ...]
 
     @property
     def share(self) -> Fraction | None:
-        """The part of the cap that is spent, above 1 where it is overdrawn; None where no bound is known or the cap is 0."""
+        """Return the share of the cap that is spent, above 1 where it is overdrawn; None where no bound is known or the cap is
+        0."""
         total, most = self.account.total, self.account.most
         return None if total is None or most == 0 else Fraction(total, most)
 
     def describe(self, share: int | None) -> str:
-        """A sentence if `share` percent of the cap are spent or, without a share, if too little is left for what comes next;
-        else empty."""
+        """Return a sentence if `share` percent of the cap are spent or, without a share, if too little is left for what comes
+        next; else empty."""
         account, names = self.account, ", ".join(map(str, self.refused))
         spent = f"{account.population} has spent {account.spent} of {account.limit} ({account.unit})"
         if share is not None:
@@ -116,7 +117,7 @@ class Spending:
 
 
 def list_spending(caps: Caps, policies: Iterable[Policy], events: tuple[Event, ...]) -> tuple[Spending, ...]:
-    """How much is spent of the cap of every population that is declared, or can still be charged."""
+    """Return how much is spent of the cap of every population that is declared, or can still be charged."""
     charges, known = charges_of(events), list(policies)
     open_ones = [name for name in list_populations(caps, charges) if not list_heirs(caps, name, charges)]
     return tuple(_find_spending(caps, name, known, charges, events) for name in open_ones)
@@ -133,17 +134,17 @@ def _find_spending(caps: Caps, name: str, policies: list[Policy], charges: list[
     return Spending(account, tuple(refused))
 
 
-AT_ONCE = timedelta(minutes=25)  # the schedule that publishes looks every ten minutes, and a package may take as long
+AT_ONCE = timedelta(minutes=25)  # the schedule that publishes runs every ten minutes, and a package may take as long
 LATE_AFTER = timedelta(minutes=10)  # the daemon opens what is due when it is due, and takes a moment
 MOST_LATE = 12  # periods of a series that are late
 REFUSED = "The release was refused. `release-pipeline status` at the site says why: the reason may reveal something of a record."
-OPEN = frozenset({OverCap.code, PolicyInvalid.code, SecretLost.code})  # reasons that no record has a part in
+OPEN = frozenset({OverCap.code, PolicyInvalid.code, SecretLost.code})  # reasons that do not depend on any record
 AGAIN = "Look at it with `release-pipeline status`, repair what it names, and run it again."
 
 
 @dataclass(frozen=True, slots=True)
 class Matter:
-    """An alert, and whether it still `stands`; the first look at a site skips what is over. `number`: of the event that it is
+    """An alert, and whether it still `stands`; the first check of a site skips what is over. `number`: of the event that it is
     about, since many events share a second."""
 
     alert: Alert
@@ -153,7 +154,7 @@ class Matter:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a look reads of a site."""
+    """Everything that a check reads of a site."""
 
     name: str
     events: tuple[Event, ...]
@@ -165,14 +166,14 @@ class View:
     desk: str = ""  # where people reach it
 
     def alert(self, kind: Kind, key: str, moment: str, title: str, words: str, remedy: str, **facts: Any) -> Alert:
-        """An alert of this site. Its id has its kind and `key`."""
+        """Return an alert of this site. Its id has its kind and `key`."""
         id = f"{kind}/{key}"
         alert = Alert(id=id, kind=kind, site=self.name, moment=moment, title=title, words=words, remedy=remedy, **facts)
         return replace(alert, page=self.desk + alert.path) if self.desk else alert
 
 
 def find_matters(view: View) -> list[Matter]:
-    """Every alert that the site gives or ever gave, in the order in which things happened."""
+    """Return every alert that the site gives or ever gave, in the order in which things happened."""
     state = read_state(view.events)
     matters = [*_of_runs(view, state), *_waiting(view, state), *_of_votes(view, state), *_of_remarks(view, state)]
     matters += [*_late(view, state), *_of_caps(view)]
@@ -180,13 +181,13 @@ def find_matters(view: View) -> list[Matter]:
 
 
 def _name(event: Event) -> str:
-    """The event by number and hash: after a restore another event may have its number."""
+    """Return the event by number and hash: after a restore another event may have its number."""
     return f"event-{event.number}-{event.hash[:16]}"
 
 
 def _of_runs(view: View, state: SiteState) -> Iterator[Matter]:
-    """Runs that broke off, and releases that were blocked. Of blocks that follow each other only
-    the last counts: a step records what it found, and then that it was refused for it."""
+    """Yield runs that broke off, and releases that were blocked. Of successive blocks only the last counts: a step records its
+    findings, and then that it was refused for them."""
     blocks: dict[ReleaseId, Matter] = {}
     last_failed = {event.release: event.number for event in view.events if event.kind == FAILED}
     for event in view.events:
@@ -212,7 +213,7 @@ def _of_runs(view: View, state: SiteState) -> Iterator[Matter]:
 
 
 def _waiting(view: View, state: SiteState) -> Iterator[Matter]:
-    """Candidates that wait for their reviewers, and approved ones that nobody publishes at once."""
+    """Yield candidates that wait for their reviewers, and approved ones that are not published at once."""
     since = {event.release: event.number for event in view.events if event.kind in (CANDIDATE, APPROVED)}
     for status in state.releases.values():
         if status.replaced is not None or status.lost or status.state not in (CANDIDATE, APPROVED):
@@ -235,7 +236,7 @@ def _waiting(view: View, state: SiteState) -> Iterator[Matter]:
 
 
 def _of_votes(view: View, state: SiteState) -> Iterator[Matter]:
-    """That a release was returned or is decided, once all votes are in, without a name or a reason."""
+    """Yield that a release was returned or is decided, once all votes are in, without a name or a reason."""
     for status in state.releases.values():
         id, turns = status.id, [turn for turn in status.decided if turn[1] in (APPROVED, RETURNED, REJECTED)]
         for number, became in turns:
@@ -249,7 +250,7 @@ def _of_votes(view: View, state: SiteState) -> Iterator[Matter]:
 
 
 def _of_remarks(view: View, state: SiteState) -> Iterator[Matter]:
-    """That there are remarks on something, once that may be shown, without their text."""
+    """Yield that there are remarks on something, once that may be shown, without their text."""
     for event in view.events:
         if event.kind != REMARKED:
             continue
@@ -268,7 +269,7 @@ def _of_remarks(view: View, state: SiteState) -> Iterator[Matter]:
 
 
 def _late(view: View, state: SiteState) -> Iterator[Matter]:
-    """Releases that their timetables should have opened before; none of a series that is held."""
+    """Yield releases that their timetables should have opened before; none of a series that is held."""
     remedy = "Does the daemon run, and has the source arrived? Its ticks say why it is not opened."
     for policy in view.policies:
         if policy.cron is None or policy.policy in state.holds:
@@ -283,7 +284,7 @@ def _late(view: View, state: SiteState) -> Iterator[Matter]:
 
 
 def _of_caps(view: View) -> Iterator[Matter]:
-    """Caps that are nearly spent: they do not admit what comes next, or the share that somebody asked about is reached."""
+    """Yield caps that are nearly spent: they do not admit what comes next, or a share with an alert is reached."""
     remedy, moment = "The cap is the privacy officer's: `release-pipeline ledger` has all charges.", view.now
     for spending in view.spending:
         account = spending.account

@@ -54,15 +54,15 @@ class Outbox:
             write_private_json(self.folder / f"{number:010}-{name}{_ENDING}", document)
 
     def list_files(self) -> list[Path]:
-        """The files of documents that are kept, in order."""
+        """Return the files of documents that are kept, in order."""
         return sorted(self.folder.glob(f"[0-9]*-*{_ENDING}"))
 
     def list_refused(self) -> list[Path]:
-        """The files of documents that were refused for good, and are kept for a person to look at."""
+        """Return the files of documents that were refused for good, and are kept for a person to read."""
         return sorted((self.folder / _REFUSED).glob(f"*{_ENDING}"))
 
     def send(self, deliver: Deliver, *, may_go_on: Callable[[], bool] = lambda: True) -> int:
-        """Deliver what is kept, the oldest first, up to the first that is not taken; returns how many were. Does nothing while
+        """Deliver the documents, the oldest first, up to the first that is not taken; returns how many were. Does nothing while
         another process delivers."""
         sent = 0
         if not self.folder.is_dir():
@@ -77,7 +77,7 @@ class Outbox:
                     self._note(str(failed))
                     if not failed.for_good:
                         break
-                    own_folder(self.folder / _REFUSED)  # what comes after it does not wait for it
+                    own_folder(self.folder / _REFUSED)  # the documents after it need not wait for it
                     file.rename(self.folder / _REFUSED / file.name)
                     continue
                 except FormatNewer as newer:
@@ -90,7 +90,7 @@ class Outbox:
 
     @property
     def failing(self) -> Failing | None:
-        """Since when nothing is taken, and why; None where the last attempt went well, or there was none."""
+        """Return since when nothing is taken, and why; None where the last attempt went well, or there was none."""
         try:
             note = json.loads((self.folder / _FAILING).read_text(encoding="utf-8"))
             return Failing(note["since"], note["words"])
@@ -104,18 +104,18 @@ class Outbox:
 
 
 def folder_of(site: Site) -> Path:
-    """The folder of a site's queues, and of the ids of alerts that were queued."""
+    """Return the folder of a site's queues, and of the ids of alerts that were queued."""
     return site.dagster_home / "outbox"
 
 
 def count_orphans(site: Site, known: Collection[str]) -> int:
-    """How many documents wait in queues that are not among these: of channels that site.yaml names no more."""
+    """Return how many documents wait in queues that are not among these: for channels that site.yaml no longer names."""
     folders = [folder for folder in folder_of(site).glob("*") if folder.is_dir() and folder.name not in known]
     return sum(len(Outbox(folder).list_files()) for folder in folders)
 
 
 def describe_unsent(name: str, outbox: Outbox) -> Iterator[str]:
-    """What one receiver was to get and did not take, in sentences; nothing while all goes well."""
+    """Yield sentences on documents that one receiver did not take; none while all goes well."""
     failing, count = outbox.failing, len(outbox.list_files())
     if failing is not None and count:
         yield f"{name}: {count} not sent, tried since {failing.since}: {failing.reason}"

@@ -1,4 +1,4 @@
-"""How alerts are sent: by a webhook, or as a mail. Messages about failures have no address, since that may be a secret.
+"""Sends alerts: by a webhook, or as a mail. Messages about failures have no address, since that may be a secret.
 
 Imported only when something is sent: httpx takes long to load.
 """
@@ -46,8 +46,8 @@ _REFUSED = (400, 413, 422)  # of a document that was read, and is not wanted as 
 
 
 def open_channel(site: Site, rule: Rule) -> Callable[[Alert], None]:
-    """The function that sends an alert by the channel of a rule, with what the environment has of it; `NotSent` where that
-    lacks something."""
+    """Return the function that sends an alert by the channel of a rule, with its variables from the environment; raises `NotSent`
+    where one is missing."""
     channel = rule.channel
     try:
         if isinstance(channel, WebhookSettings):
@@ -60,15 +60,17 @@ def open_channel(site: Site, rule: Rule) -> Callable[[Alert], None]:
 
 
 def post(address: str, alert: Alert) -> None:
-    """Post an alert as JSON; `NotSent` unless the answer is 2xx. httpx sends a name and password in the address as a header.
+    """Post an alert as JSON; raises `NotSent` unless the answer is 2xx. httpx sends a name and password in the address as a
+    header.
 
     It asks by the proxy of the environment, except on this machine: a proxy's `localhost` is another machine. It trusts the
-    certificates that this machine trusts, and follows no redirection, or a token would go along."""
+    certificates that this machine trusts, and follows no redirection, or a token would go along.
+    """
     try:
         parts = urlsplit(address)
         if parts.scheme not in _WEB or not parts.hostname:
             raise NotSent("what it names is no address that begins with https://.")
-        # By http there is no TLS: the context that trusts nobody is made at once.
+        # There is no TLS over http: a context without any trusted certificate is made at once.
         trusted = ssl.create_default_context() if parts.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         headers = {"User-Agent": f"release-pipeline/{__version__}", "Accept-Encoding": "identity"}
         use_proxy = parts.hostname not in LOCAL
@@ -85,7 +87,7 @@ def post(address: str, alert: Alert) -> None:
 
 
 def _name_fault(error: BaseException) -> str:
-    """The kind of what went wrong, without its message, which may have an address."""
+    """Return the kind of an error, without its message, which may have an address."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, OSError):
         cause = cause.__cause__ or cause.__context__
@@ -93,7 +95,7 @@ def _name_fault(error: BaseException) -> str:
 
 
 def send_mail(settings: EmailSettings, alert: Alert) -> None:
-    """Send an alert as plain text, the same alert as the same message; `NotSent` where a recipient may not have it."""
+    """Send an alert as plain text, the same alert as the same message; raises `NotSent` where a recipient may not have it."""
     message = EmailMessage()
     try:
         message["Subject"] = f"[{_one_line(alert.site)}] {_one_line(alert.title)}"
@@ -107,7 +109,7 @@ def send_mail(settings: EmailSettings, alert: Alert) -> None:
                 server.starttls(context=ssl.create_default_context())
             if settings.user:
                 server.login(settings.user, settings.password)
-            if refused := server.send_message(message):  # of some; of all it raises
+            if refused := server.send_message(message):  # some recipients; it raises if all are refused
                 raise NotSent(f"the mail server refused {len(refused)} of {len(settings.to)} recipients.")
     except smtplib.SMTPResponseException as error:
         status = error.smtp_code
@@ -117,17 +119,17 @@ def send_mail(settings: EmailSettings, alert: Alert) -> None:
 
 
 def _one_line(text: str) -> str:
-    """A text for a header: no name in it can begin another header."""
+    """Return a text for a header: no name in it can begin another header."""
     return " ".join(text.split())
 
 
 NOBODY = "nothing is told: site.yaml has no 'alerts'"
-LONGEST_SECONDS = 30.0  # of one look, all channels together: after that the next one goes on
+LONGEST_SECONDS = 30.0  # for all channels of one check together: after that the next check goes on
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """How many alerts one receiver got, and how many are left for the next look. `reason`: why some are left."""
+    """How many alerts one receiver got, and how many are left for the next check. `reason`: why some are left."""
 
     name: str
     sent: int
@@ -136,15 +138,15 @@ class Sent:
 
 
 def send_alerts(site: Site) -> list[Sent]:
-    """Look at the site, and send what waits. Returns what each receiver got; raises only for what is wrong at the site."""
+    """Check the site, and send what waits. Returns what each receiver got; raises only for what is wrong at the site."""
     trouble: ReleasePipelineError | None = None
     try:
         look(site)
-    except ReleasePipelineError as error:  # as of a registry that cannot be read: alerts that wait already are sent
+    except ReleasePipelineError as error:  # for example a registry that cannot be read: waiting alerts are still sent
         trouble = error
     end = time.monotonic() + LONGEST_SECONDS
     rules = list({rule.name: rule for rule in read_alerts(site)}.values())
-    rules.sort(key=lambda rule: outbox_of(site, rule).failing is not None)  # those that failed keep nobody waiting
+    rules.sort(key=lambda rule: outbox_of(site, rule).failing is not None)  # receivers that failed delay no other
     done = [_send(rule.channel.title, outbox_of(site, rule), _alerts_to(site, rule), end) for rule in rules]
     if trouble is not None:
         raise trouble
@@ -152,7 +154,7 @@ def send_alerts(site: Site) -> list[Sent]:
 
 
 def describe_sent(done: list[Sent]) -> Iterator[str]:
-    """What each receiver got, in lines for a person."""
+    """Yield lines for a person on what each receiver got."""
     for each in done:
         left = f", {each.left} left{f': {each.reason}' if each.reason else ''}" if each.left else ""
         yield f"{each.name}: {each.sent} sent{left}"

@@ -1,5 +1,5 @@
 """The section `alerts` of site.yaml: who gets which alerts. It has no password: ${NAME} is taken from the environment when
-something is sent, and is never shown, nor is anything else that may be a secret."""
+something is sent. No secret, nor anything that may be one, is ever shown."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RULE = "As in {on: [blocked], webhook: '${ALERTS_URL}'}."
 
 
 def _check_address(address: str) -> str:
-    """The address of a web hook; a message does not repeat it, for it may be a secret."""
+    """Return the address of a web hook; an error message does not repeat it, since it may be a secret."""
     is_web = address.startswith(("http://", "https://")) or _NAME.match(address) is not None
     if not is_web or any(letter.isspace() for letter in address):
         raise wrong("this is no address.", "It begins with https:// or is ${NAME}, which is taken from the environment.")
@@ -75,7 +75,7 @@ class WebhookSettings:
 
     @property
     def title(self) -> str:
-        """The channel for a person: its host, or the variable that it begins with, and nothing that may be a secret."""
+        """Return the channel for a person: its host, or the variable that it begins with, and nothing that may be a secret."""
         if (name := _NAME.match(self.address)) is not None:
             return f"webhook {name[0]}"
         parts = urlsplit(self.address)
@@ -105,19 +105,19 @@ class EmailSettings(Settings):
 
     @classmethod
     def find_faults(cls, said: Mapping[str, Any], context: Any) -> Iterator[Problem]:
-        """A user has a password."""
+        """Yield a problem if there is a user without a password."""
         if ("user" in said) != ("password" in said):
             yield (), "user and password go together.", "Name both or neither."
 
     @property
     def title(self) -> str:
-        """The channel for a person."""
+        """Return the channel for a person."""
         return f"e-mail to {', '.join(self.to)}"
 
 
 class Rule(Settings):
-    """Which alerts go where. `share`: the percent of a cap that may be spent before an alert; None
-    asks whether a coming release still fits."""
+    """The alerts for one channel. `share`: the percent of a cap that may be spent before an alert; None asks whether a coming
+    release still fits."""
 
     mapping: ClassVar[tuple[str, str]] = ("this is no mapping.", _RULE)
 
@@ -140,23 +140,23 @@ class Rule(Settings):
 
     @classmethod
     def find_faults(cls, said: Mapping[str, Any], context: Any) -> Iterator[Problem]:
-        """A rule has one channel."""
+        """Yield a problem unless the rule has one channel."""
         if ("webhook" in said) == ("email" in said):
             yield (), "either 'webhook' or 'email' says where it goes.", "Name one of them; a second rule may name the other."
 
     @property
     def channel(self) -> WebhookSettings | EmailSettings:
-        """The channel that it names."""
+        """Return the channel that it names."""
         return WebhookSettings(self.webhook) if self.email is None else self.email
 
     @property
     def name(self) -> str:
-        """The channel's name: a hash of what site.yaml says of it, which shows nothing of that."""
+        """Return the channel's name: a hash of its entry in site.yaml, which reveals none of it."""
         channel = json.dumps(self.webhook if self.email is None else self.email.model_dump())
         return hashlib.sha256(channel.encode()).hexdigest()[:16]
 
     def wants(self, kind: str, share: int | None) -> bool:
-        """Whether it is about an alert of this kind and, of a cap, this share."""
+        """Return whether it is about an alert of this kind and, of a cap, this share."""
         return kind in self.on and share == (self.share if kind == "cap" else None)
 
 
@@ -171,12 +171,12 @@ _RULES: TypeAdapter[tuple[Rule, ...]] = TypeAdapter(
 
 
 def read_alerts(site: Site) -> tuple[Rule, ...]:
-    """The rules of a site, none where site.yaml has none; raises an error with every fault and its place."""
+    """Return the rules of a site, none where site.yaml has none; raises an error with every fault and its place."""
     return site.read_section("alerts", _RULES) or ()
 
 
 def fill(site: Site, text: str) -> str:
-    """A declared text with what the environment has for every ${NAME} in it."""
+    """Return a declared text with the environment's value for every ${NAME} in it."""
     try:
         return expand(text, site.environment)
     except SourceError as error:
@@ -185,6 +185,6 @@ def fill(site: Site, text: str) -> str:
 
 
 def is_open_road(address: str) -> bool:
-    """Whether what goes to an address can be read on its way: by http, and not to this machine."""
+    """Return whether others can read what goes to an address: by http, and not to this machine."""
     parts = urlsplit(address)
     return parts.scheme == "http" and parts.hostname not in LOCAL

@@ -1,7 +1,7 @@
 """Two empirical distribution functions over each other: the share of records with at most a value, original and released.
 
-Both are known at released values and at even steps alone, so straight lines join these points: a step of the original would
-stand where no record of it has its value.
+Both are known only at released values and at even steps, so straight lines join these points: a step of the original would be at
+a place where no record has its value.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from release_pipeline.pages.prose import is_number
 from release_pipeline.sentences import REVIEWERS
 
 LEFT, RIGHT, TOP, BOTTOM = 36, WIDTH - 12, 10, 150
-_DASH = 4  # half of what stands for a line of one point
-_KEY = 24  # how long a line is in the key
+_DASH = 4  # half the length of the dash for a line of one point
+_KEY = 24  # the length of a line in the key
 
 
 def draw_curves(column: NoiseColumnView) -> Picture:
-    """The picture: both as straight lines between their points, original solid and released dashed, with a key below. The
+    """Return the picture: both as straight lines between their points, original solid and released dashed, with a key below. The
     released line rises from nothing at its smallest value."""
     original, released = (_keep_finite(curve) for curve in (column.original_curve, column.released_curve))
     axis = replace(make_axis((value for value, _ in (*original, *released)), LEFT, RIGHT), clock=column.clock)
@@ -50,8 +50,8 @@ def _height(share: float) -> int:
 
 
 def _join(kind: str, points: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """The corners of a straight line from point to point; what falls on one unit is drawn once. No released value is smaller than
-    the first point's; what the original does outside of its points is not known, and of one point alone there is a dash."""
+    """Return the corners of a straight line from point to point; points on one unit are drawn once. No released value is smaller
+    than the first point's. The original outside of its points is not known, and a single point becomes a dash."""
     corners = [(points[0][0], BOTTOM)] if kind == "released" else []
     corners += [point for point in points if not corners or point != corners[-1]]
     corners = [corner for i, corner in enumerate(corners) if not i or corner != corners[i - 1]]
@@ -62,7 +62,7 @@ def _join(kind: str, points: list[tuple[int, int]]) -> tuple[tuple[int, int], ..
 
 
 def _name_lines() -> list[Shape]:
-    """The key below the axis: a piece of each line, with its name."""
+    """Return the key below the axis: a piece of each line, with its name."""
     names, y = REVIEWERS.read_section("line"), BOTTOM + 2 * LINE
     shapes: list[Shape] = []
     for x, kind in ((LEFT, "original"), (WIDTH // 2, "released")):

@@ -1,4 +1,4 @@
-"""The section on attacks: what each gains beyond its control group, by the three criteria, and who is linked."""
+"""The section on attacks: the gain of each beyond its control group, by the three criteria, and who is linked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from release_pipeline.sentences import REVIEWERS
 
 
 def describe_attacks(view: InternalView) -> Section:
-    """Attacks next to what they achieve without the victim's data, and record linkage."""
+    """Return the section: attacks next to their results without the victim's data, and record linkage."""
     anchor, title = "attacks", REVIEWERS("attacks.title")
     if not view.criteria and not view.linkage_ladder and view.nearest is None:
         return Section(anchor, title, absent=REVIEWERS("section.not_measured"))
@@ -53,7 +53,7 @@ def describe_attacks(view: InternalView) -> Section:
 
 
 def _bound_links(swap: SwapView) -> Iterator[Sentence]:
-    """How many links are right at the most where values changed places: of one value, and of any two in a row."""
+    """Yield the most links that can be right where values changed places: of one value, and of any two in a row."""
     people, most = format_count(swap.k), format_share(1 / swap.k)
     if not swap.alike:
         yield REVIEWERS("attacks.lemma", people=people, most=most)
@@ -66,7 +66,7 @@ def _bound_links(swap: SwapView) -> Iterator[Sentence]:
 
 
 def _judge_nearest(near: NearView) -> list[Sentence]:
-    """What the nearest row shows of people that rows were made of, beyond what it shows of strangers."""
+    """Return what the nearest row reveals about the people behind the rows, beyond what it reveals about strangers."""
     known = list_names(near.known)
     sentences: list[Sentence] = [
         review(
@@ -101,7 +101,8 @@ def _judge_nearest(near: NearView) -> list[Sentence]:
 
 
 def _say_claimed(overall: ClaimView, known: tuple[str, ...]) -> Sentence:
-    """How often the nearest row is right of what is not known; `known`: nothing where each column is sought by all others."""
+    """Return how often the nearest row is right about unknown columns; `known`: nothing where each column is sought by all
+    others."""
     people, strangers, guess = format_interval(overall.people), format_interval(overall.strangers), format_share(overall.guess)
     beyond, judged = _format_difference(overall.beyond), _judge_difference(overall.beyond)
     if not known:
@@ -110,7 +111,7 @@ def _say_claimed(overall: ClaimView, known: tuple[str, ...]) -> Sentence:
 
 
 def _format_difference(beyond: Difference) -> str:
-    """In percentage points, with the interval.
+    """Return a difference in percentage points, with the interval.
 
     >>> _format_difference(Difference(0.012, -0.04, 0.064))
     '+1.2 percentage points (-4.0 to +6.4)'
@@ -126,7 +127,7 @@ def _judge_difference(beyond: Difference) -> str:
 
 
 def _list_nearest(near: NearView) -> Table:
-    """People that rows were made of next to strangers."""
+    """Return the table of people behind the rows next to strangers."""
     alike = REVIEWERS("attacks.a_row_alike")
     of_row = (alike, format_interval(near.equal), format_interval(near.strangers_equal), "-", _format_difference(near.beyond))
     rows = (
@@ -143,7 +144,7 @@ def _list_nearest(near: NearView) -> Table:
 
 
 def _judge_criteria(view: InternalView) -> list[Sentence]:
-    """Each criterion by the attack that gains most, next to what the policy lets it gain."""
+    """Return each criterion by the attack that gains most, next to the gain that the policy permits."""
     sentences: list[Sentence] = []
     for criterion in CRITERIA:
         sentences += _judge_criterion(criterion, [attack for attack in view.criteria if attack.criterion == criterion], view)
@@ -166,7 +167,7 @@ def _name(criterion: str) -> str:
 
 
 def _judge_criterion(criterion: str, attacks: Sequence[CriterionView], view: InternalView) -> list[Sentence]:
-    """What the attacker knows, the attack that gains most, the limits, and record linkage, which has no control group."""
+    """Return the attacker's knowledge, the attack that gains most, the limits, and record linkage, which has no control group."""
     sentences: list[Sentence] = []
     tried = [attack for attack in attacks if attack.beyond is not None and attack.control is not None]
     known = [attack for attack in tried if attack.rate.tried]
@@ -207,7 +208,7 @@ def _judge_worst(criterion: str, attack: CriterionView) -> Sentence:
 
 
 def _judge_risk(attack: CriterionView, risk: ShareView) -> str:
-    """Whether what is beyond the control is more than chance, and than guessing."""
+    """Return whether the gain beyond the control is more than chance, and than guessing."""
     if not (is_number(risk.low) and is_number(risk.high)):
         return REVIEWERS("attacks.unknown")
     if risk.low > 0:
@@ -216,14 +217,14 @@ def _judge_risk(attack: CriterionView, risk: ShareView) -> str:
 
 
 def _order(attack: CriterionView) -> float:
-    """What is surely gained, then what is gained by the middle of the interval."""
+    """Return the sure gain, then the middle of the interval."""
     if attack.beyond is None or not is_number(attack.beyond.low) or not is_number(attack.beyond.value):
         return -1.0
     return attack.beyond.low + attack.beyond.value
 
 
 def _list_criteria(attacks: Sequence[CriterionView]) -> Table:
-    """Every attack by its criterion."""
+    """Return the table of every attack by its criterion."""
     rows = tuple(
         (
             _name(attack.criterion),
@@ -241,7 +242,7 @@ def _list_criteria(attacks: Sequence[CriterionView]) -> Table:
 
 
 def _judge_rung(rung: RungView, view: InternalView) -> Sentence:
-    """What somebody finds who knows so much of a person, next to a guess."""
+    """Return the success of somebody with this much knowledge of a person, next to a guess."""
     share, control, tried = format_interval(rung.linked), format_share(rung.control), format_tried(rung.linked)
     if rung is view.linkage_ladder[-1]:
         if view.linkage_ladder[0].masked == 0:
@@ -257,12 +258,12 @@ def _judge_rung(rung: RungView, view: InternalView) -> Sentence:
 
 
 def _say_masked(view: InternalView) -> str:
-    """What became of the columns that a ladder adds: categories that are swapped are among them, too."""
+    """Return how the columns that a ladder adds were masked: swapped categories are among them, too."""
     return REVIEWERS("linkage.masked") if view.swap is None else REVIEWERS("linkage.masked_swapped")
 
 
 def _name_rung(rung: RungView, view: InternalView) -> str:
-    """What somebody knows, short."""
+    """Return the knowledge on a rung, short."""
     if rung is view.linkage_ladder[-1]:
         return REVIEWERS("linkage.name_all")
     masked = _say_masked(view)

@@ -1,4 +1,4 @@
-"""The section on errors: those that came next to those that were expected."""
+"""The section on errors: actual errors next to expected ones."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from release_pipeline.report.charts.curves import draw_curves
 from release_pipeline.report.sections.parts import FAR, Section, Table
 from release_pipeline.sentences import REVIEWERS
 
-MOST_ROWS = 12  # columns that have a sentence of their own
-_SAME = 0.01  # by how much of itself an error may miss what was expected and still be that
+MOST_ROWS = 12  # columns that have a separate sentence
+_SAME = 0.01  # by what share of itself an error may miss the expected one and still equal it
 
 
 def describe_errors(view: InternalView) -> Section:
-    """Errors that came next to those that were expected."""
+    """Return the section: actual errors next to expected ones."""
     anchor, title = "errors", REVIEWERS("errors.title")
     if not view.columns:
         return Section(anchor, title, absent=REVIEWERS("section.not_measured"))
@@ -91,8 +91,8 @@ def _describe_expected(column: NoiseColumnView) -> str:
 
 
 def _describe_place(column: NoiseColumnView) -> str:
-    """Where the error that came lies, in a word or two; empty where there is no range to compare it with. `partitioned` alone
-    says whether it is outside, for who made the view knows how exact the range is."""
+    """Return where the actual error is, in a word or two; empty where there is no range to compare it with. Only `partitioned`
+    decides whether it is outside, since the view's maker knows how exact the range is."""
     low, high = column.expected_low, column.expected_high
     if not is_number(column.actual_error) or low is None or high is None:
         return ""
@@ -104,7 +104,7 @@ def _describe_place(column: NoiseColumnView) -> str:
 
 
 def _is_without_noise(column: NoiseColumnView) -> bool:
-    """Whether a column without a range came as it was expected to, so that nothing in it was left to chance."""
+    """Return whether a column without a range is exactly as expected, so that nothing in it was left to chance."""
     expected, actual = column.expected_error, column.actual_error
     if expected is None or not is_number(expected) or not is_number(actual):
         return False
@@ -151,7 +151,7 @@ def _judge_errors(view: InternalView) -> list[Sentence]:
         )
         for column in taken[:MOST_ROWS]
     ]
-    if view.is_nobodys:  # of whose rows no noise is forecast
+    if view.is_nobodys:  # no noise is forecast for these rows
         return sentences
     asked = f"check --rows {view.rows_in}" if view.rows_in else "check"
     sentences += [
@@ -170,17 +170,17 @@ def _judge_errors(view: InternalView) -> list[Sentence]:
     return sentences
 
 
-# The section on distributions: what became of each column as a whole.
+# The section on distributions: the change of each column as a whole.
 
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 TENTHS = (0.1, 0.9)
 _ROUNDING = 1e-12  # of a share
-MOST_ATOMS = 5  # that are told in one sentence; the table has all
+MOST_ATOMS = 5  # in one sentence; the table has all
 
 
 def describe_distributions(view: InternalView) -> Section:
-    """A pair of distribution functions for each masked column."""
+    """Return the section: a pair of distribution functions for each masked column."""
     anchor, title = "distributions", REVIEWERS("distributions.title")
     if not view.columns:
         return Section(anchor, title, absent=REVIEWERS("section.not_measured"))
@@ -224,7 +224,7 @@ def _judge_distributions(view: InternalView) -> list[Sentence]:
 
 
 def describe_atoms(column: NoiseColumnView) -> str:
-    """The share of records at declared atoms before and after, and as expected: those that moved most."""
+    """Return the share of records at declared atoms before and after, and as expected: those that moved most."""
     moved = sorted(column.atoms, key=lambda atom: -abs(atom.released - (atom.original or 0.0)))
     shown = join_names((_describe_atom(atom) for atom in moved[:MOST_ATOMS]), "semicolon")
     more = len(moved) - MOST_ATOMS
@@ -241,7 +241,7 @@ def _describe_atom(atom: AtomView) -> str:
 
 
 def describe_ks(column: NoiseColumnView) -> str:
-    """The Kolmogorov-Smirnov distance, and what was expected of it where that is known."""
+    """Return the Kolmogorov-Smirnov distance, and its expected value where that is known."""
     ks = format_number(column.ks)
     if column.expected_ks is None:
         return REVIEWERS("distributions.ks", ks=ks)
@@ -255,7 +255,7 @@ def _draw_curves(column: NoiseColumnView) -> Table:
     name, ks, wasserstein = Name(column.name), describe_ks(column), format_difference(column.wasserstein, column.clock)
     legend = review("distributions.caption", column=name, ks=ks, wasserstein=wasserstein)
     beyond = 1 - column.original_curve[-1][1] if column.original_curve else 0.0
-    if beyond > _ROUNDING:  # what of the original the picture cannot show
+    if beyond > _ROUNDING:  # the part of the original that the picture cannot show
         share = format_share(beyond)
         legend = review("distributions.caption_beyond", column=name, ks=ks, wasserstein=wasserstein, beyond=share)
     heads = list_heads("distributions.head_curves")
@@ -263,7 +263,7 @@ def _draw_curves(column: NoiseColumnView) -> Table:
 
 
 def _list_sides(original: SpreadView, released: SpreadView, clock: Clock | None) -> list[list[str]]:
-    """Original, released, and their difference; a deviation is a difference, too."""
+    """Return original, released, and their difference; a deviation is a difference, too."""
     sides = [_list_spread(side, lambda value: format_value(value, clock)) for side in (original, released)]
     for spread, side in zip((original, released), sides, strict=True):
         side[1] = format_difference(spread.deviation, clock)
@@ -271,7 +271,7 @@ def _list_sides(original: SpreadView, released: SpreadView, clock: Clock | None)
 
 
 def _list_atom(atom: AtomView) -> tuple[str, ...]:
-    """The share of records at a declared value."""
+    """Return the share of records at a declared value."""
     moved = None if atom.original is None else atom.released - atom.original
     shares = map(format_share, (atom.original, atom.released, moved))
     return (REVIEWERS("distributions.share_at", value=atom.value), *shares)
@@ -283,7 +283,7 @@ def _list_spread(spread: SpreadView, say: Callable[[float], str]) -> list[str]:
 
 
 def _mix(quantiles: Sequence[str], tenths: Sequence[str]) -> list[str]:
-    """Quantiles in ascending order: a tenth comes after the second of the others, nine tenths before the last two."""
+    """Return quantiles in ascending order: a tenth comes after the second of the others, nine tenths before the last two."""
     return [*quantiles[:2], *tenths[:1], *quantiles[2:-2], *tenths[1:], *quantiles[-2:]]
 
 
@@ -297,7 +297,7 @@ def _subtract(released: SpreadView, original: SpreadView) -> SpreadView:
 
 
 def describe_correlations(view: InternalView) -> Section:
-    """What became of the links between columns."""
+    """Return the section: the change of the links between columns."""
     anchor = "correlations"
     title = REVIEWERS("correlations.title_ranks") if view.are_ranks else REVIEWERS("correlations.title")
     read = REVIEWERS("correlations.read_synthetic") if view.is_synthetic else REVIEWERS("correlations.read")
@@ -359,7 +359,7 @@ def describe_correlations(view: InternalView) -> Section:
 
 
 def find_differences(view: CorrelationView) -> list[tuple[int, int, float | None]]:
-    """Released minus original for each pair of columns, the later one first; None where one of them is not known."""
+    """Return released minus original for each pair of columns, the later one first; None where one of them is not known."""
     return [
         (row, across, _subtract_correlations(view.released[row][across], view.original[row][across]))
         for row in range(len(view.names))
@@ -374,10 +374,10 @@ def _subtract_correlations(released: float | None, original: float | None) -> fl
 
 
 def _describe_move(original: float, released: float) -> str:
-    """What became of a link, whichever sign it had.
+    """Return how a link changed, for either sign.
 
     >>> [_describe_move(*pair) for pair in ((-0.5, -0.2), (0.2, 0.5), (-0.2, 0.1), (0.3, 0.0))]
-    ['came nearer to 0', 'moved away from 0', 'turned its sign', 'came nearer to 0']
+    ['came nearer to 0', 'moved away from 0', 'changed its sign', 'came nearer to 0']
     """
     if min(original, released) < 0 < max(original, released):
         return REVIEWERS("correlations.turned")

@@ -12,7 +12,7 @@ from release_pipeline.sentences import REVIEWERS
 
 
 def describe_budget(view: InternalView) -> Section:
-    """What remains of the population's budget."""
+    """Return the section: what remains of the population's budget."""
     anchor, title = "budget", REVIEWERS("budget.title")
     if view.budget is None:
         return Section(anchor, title, absent=REVIEWERS("budget.absent"))
@@ -68,21 +68,21 @@ def _judge_budget(budget: PopulationView) -> list[Sentence]:
 
 
 def _describe_amount(amount: int | None, budget: PopulationView) -> str:
-    """An amount with its verb: releases are counted, an epsilon is one amount."""
+    """Return an amount with its verb: releases are counted, an epsilon is one amount."""
     is_several = budget.in_releases and amount != 1
     words = format_amount(amount, budget)
     return REVIEWERS("budget.are", amount=words) if is_several else REVIEWERS("budget.is", amount=words)
 
 
-# The section on looks at the data: who chose parameters with knowledge of them, and what was
-# compared.
+# The section on trials on the data: who chose parameters with knowledge of the data, and what was compared.
 
 
-_MOST_COMPARED = 24  # settings of one look; the registry has all
+_MOST_COMPARED = 24  # settings of one trial; the registry has all
 
 
 def describe_looks(view: InternalView) -> Section:
-    """Who looked at the data before the charge, when, at what, what was compared, and why it matters."""
+    """Return the section: who tried settings on the data before the charge, when, on which, what was compared, and why it
+    matters."""
     return Section(
         "looks",
         REVIEWERS("looks.title"),

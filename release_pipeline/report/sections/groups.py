@@ -13,7 +13,7 @@ from release_pipeline.sentences import FIGURES, REVIEWERS
 
 
 def describe_classes(view: InternalView) -> Section:
-    """Groups of equal quasi-identifiers, and what they leave open."""
+    """Return the section: groups of equal quasi-identifiers, and what they reveal."""
     anchor, title = "classes", REVIEWERS("classes.title")
     if view.classes is None:
         return Section(anchor, title, absent=REVIEWERS("classes.absent"))
@@ -41,7 +41,7 @@ def describe_classes(view: InternalView) -> Section:
 
 
 def _format_sizes(low: int, high: int) -> str:
-    """A range of sizes."""
+    """Return a range of sizes."""
     return format_count(low) if low == high else REVIEWERS("classes.sizes", low=format_count(low), high=format_count(high))
 
 
@@ -93,7 +93,7 @@ def _judge_classes(classes: ClassesView, swap: SwapView | None) -> list[Sentence
 
 
 def describe_levels(view: InternalView) -> Section:
-    """How far columns were made coarser."""
+    """Return the section: how far columns were made coarser."""
     anchor, title = "levels", REVIEWERS("levels.title")
     if not view.ladders and not view.ladder_words:
         label = REVIEWERS("section.not_measured") if view.generalises else REVIEWERS("levels.none")
@@ -133,7 +133,7 @@ def describe_levels(view: InternalView) -> Section:
 
 
 def describe_suppression(view: InternalView) -> Section:
-    """What was left out."""
+    """Return the section: what was left out."""
     anchor, title = "suppression", REVIEWERS("suppression.title")
     if view.suppression is None:
         return Section(anchor, title, absent=REVIEWERS("section.not_measured"))

@@ -1,4 +1,4 @@
-"""The section on models: whether they tell released records from original ones, and what they learn to predict."""
+"""The section on models: whether they can distinguish released records from original ones, and what they learn to predict."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from release_pipeline.sentences import REVIEWERS
 
 
 def describe_predictions(view: InternalView) -> Section:
-    """What models learn from the release."""
+    """Return the section: what models learn from the release."""
     anchor, title = "models", REVIEWERS("predictions.title")
     remark = end_sentence(view.prediction_words) if view.prediction_words else ""
     models = [(prediction, model) for prediction in view.predictions for model in prediction.models]
@@ -67,12 +67,11 @@ def _judge_prediction(prediction: PredictionView, model: Learned) -> Sentence:
     return (*first, *(f" {sentence}" for sentence in more))
 
 
-# The section on what synthetic rows kept of the tables of one, two and three columns, and how near
-# they come to people.
+# The section on synthetic rows: their tables of one, two and three columns, and their distance from people.
 
 
 def describe_structure(view: InternalView) -> Section:
-    """Tables of columns next to those of records drawn again, and the distance to the closest row."""
+    """Return the section: tables of columns next to those of records drawn again, and the distance to the closest row."""
     anchor, title = "structure", REVIEWERS("structure.title")
     structure = view.structure
     if structure is None:
@@ -116,7 +115,7 @@ def _judge(structure: StructureView, clocks: Mapping[str, Clock]) -> list[Senten
 
 
 def _judge_closest(closest: ClosestView | None) -> list[Sentence]:
-    """How near rows come to people that they were made of, and to others."""
+    """Return how near rows come to the people that they were made from, and to others."""
     if closest is None or closest.equal is None or closest.control_equal is None:
         return []
     return [
@@ -154,7 +153,7 @@ def _judge_groups(means: GroupMeansView, clocks: Mapping[str, Clock]) -> list[Se
 
 
 def _list_groups(means: GroupMeansView, clocks: Mapping[str, Clock]) -> Table:
-    """The means of groups that are furthest off."""
+    """Return the table of the means of groups that are furthest off."""
     rows = tuple(
         (
             Name(mean.column),

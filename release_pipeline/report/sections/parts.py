@@ -1,4 +1,4 @@
-"""What a section of the internal report is made of."""
+"""The parts of a section of the internal report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from release_pipeline.pages.charts import Picture
 from release_pipeline.pages.prose import Sentence
 
 _MOST_OPEN = 24  # rows of a table that is open from the start
-FAR = 0.1  # of a Kolmogorov-Smirnov distance, or of a correlation: what the page calls large
+FAR = 0.1  # from which on the page calls a Kolmogorov-Smirnov distance, or a difference of correlations, large
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +27,14 @@ class Table:
 
     @property
     def is_open(self) -> bool:
-        """Whether a reader sees it without opening it."""
+        """Return whether a reader sees it without opening it."""
         return self.picture is None and len(self.rows) <= _MOST_OPEN
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One question of the reviewers. `says`: what the figures of this release say. `sign`: what would be a bad one. `absent`: why
-    there is nothing to show, and then there is nothing else; `settled`: whether it was stopped or not."""
+    """One question of the reviewers. `says`: the meaning of this release's figures. `sign`: what would be a bad one. `absent`:
+    why there is nothing to show, and then there is nothing else; `settled`: whether it was stopped or not."""
 
     anchor: str
     title: str

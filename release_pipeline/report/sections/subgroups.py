@@ -1,4 +1,4 @@
-"""The section on groups: what became of the people of each group of a declared column, the worst served first."""
+"""The section on groups: the errors for the people of each group of a declared column, the worst served first."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from release_pipeline.report.sections.parts import Section, Table
 from release_pipeline.sentences import REVIEWERS
 
 _MOST_NAMED = 8  # groups that are too small
-_Measured = tuple[float, SubgroupView, str, SubgroupColumn]  # by what it is ordered, a group, and one of its columns
+_Measured = tuple[float, SubgroupView, str, SubgroupColumn]  # the sorting key, a group, and one of its columns
 
 
 def describe_subgroups(view: InternalView) -> Section:
-    """What became of each declared group, worst served first."""
+    """Return the section: the errors of each declared group, worst served first."""
     anchor, title = "subgroups", REVIEWERS("subgroups.title")
     if view.is_nobodys:
         return _describe_means(view, anchor)
@@ -34,7 +34,7 @@ def describe_subgroups(view: InternalView) -> Section:
 
 
 def _describe_means(view: InternalView, anchor: str) -> Section:
-    """The means of each group before and after, of rows that are not one record's: these have no errors."""
+    """Return the means of each group before and after, for rows that are not one record's and so have no errors."""
     unasked = list_unasked(view)
     title, sentences = REVIEWERS("subgroups.title_means"), []
     if unasked:
@@ -59,7 +59,7 @@ def _describe_means(view: InternalView, anchor: str) -> Section:
 
 
 def list_unasked(view: InternalView) -> list[str]:
-    """The swapped categories by whose entries no means were measured, of a release that was audited."""
+    """Return the swapped categories of an audited release by whose entries no means were measured."""
     if view.swap is None or not view.columns:
         return []
     measured = {column.name for column in view.columns} | {groups.by for groups in view.subgroups}
@@ -77,7 +77,7 @@ def _find_worst(measured: Iterator[_Measured]) -> _Measured | None:
 
 
 def _judge_means(groups: SubgroupsView, view: InternalView) -> list[Sentence]:
-    """The mean that is furthest off, over the standard deviation of its column."""
+    """Return the mean that is furthest off, over the standard deviation of its column."""
     spreads = {column.name: column.original.deviation for column in view.columns}
     worst = _find_worst(
         (abs(column.released - column.original) / (spreads.get(name) or math.inf), group, name, column)
@@ -102,8 +102,8 @@ def _judge_means(groups: SubgroupsView, view: InternalView) -> list[Sentence]:
 
 
 def _judge(groups: SubgroupsView) -> list[Sentence]:
-    """Who is served worst, and of whom the largest error was to be expected before the charge: that is what a limit on the errors
-    of groups is on."""
+    """Return who is served worst, and who had the largest expected error before the charge, which a limit on the errors of groups
+    is about."""
     sentences: list[Sentence] = []
     worst = _find_worst(
         ((column.error or 0.0) / (groups.whole.get(name) or math.inf), group, name, column)
@@ -141,7 +141,7 @@ def _judge(groups: SubgroupsView) -> list[Sentence]:
 
 
 def _tell_small(groups: SubgroupsView) -> list[Sentence]:
-    """Groups that are too small to be measured."""
+    """Return the groups that are too small to be measured."""
     small = [
         f"{group.label} ({format_count(group.records)}, {format_count(group.released)})"
         for group in groups.groups
@@ -157,7 +157,8 @@ def _tell_small(groups: SubgroupsView) -> list[Sentence]:
 
 
 def _list_tables(groups: SubgroupsView, heads: tuple[str, ...], clocks: Mapping[str, Clock]) -> Iterator[Table]:
-    """A table for each column: the means of every group before and after, its error, and where it is known the one expected."""
+    """Yield a table for each column: the means of every group before and after, its error, and the expected one where it is
+    known."""
     for name in groups.whole:
         measured = [(group, group.columns[name]) for group in groups.groups if name in group.columns]
         if not measured:
@@ -180,12 +181,12 @@ def _list_tables(groups: SubgroupsView, heads: tuple[str, ...], clocks: Mapping[
         yield Table(review("subgroups.table", column=Name(name), by=Name(groups.by)), heads + more, rows, note)
 
 
-# The section on records that stand for others: weighted figures, and what the sample tells of the
-# population.
+# The section on records that represent others: weighted figures, and what the sample reveals about the population.
 
 
 def describe_sample(view: InternalView) -> Section:
-    """What weighted answers become, and how many of who is alone in the sample are alone in the population."""
+    """Return the section: the change of weighted answers, and how many people who are unique in the sample are unique in the
+    population."""
     anchor, title = "sample", REVIEWERS("sample.title")
     sample = view.sample
     if sample is None:

@@ -1,4 +1,4 @@
-"""What the privacy officer decides on, requests for approval and caps, and what auditors read. Nothing is signed here."""
+"""The privacy officer's decisions, requests for approval and caps, and the pages of auditors. Nothing is signed here."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _show_caps(asked: Asked) -> Document:
 
 
 def _describe_population(ledger: Ledger) -> Document:
-    """A population with its picture, and the steps of its table, each amount as people read it."""
+    """Return a population with its picture, and the steps of its table, each amount as people read it."""
     account, view = ledger.account, view_population(ledger)
     chart, unit = draw_burndown(view), say_unit(account.unit)
     charged = [charge.population if charge.population != account.population else "" for charge in ledger.charges]
@@ -105,7 +105,7 @@ def _describe_step(step: StepView, left: int, view: PopulationView, where: str) 
 
 
 def _describe_chart(chart: Chart, view: PopulationView, unit: str) -> dict[str, Any]:
-    """The picture's title, and what its signs mean."""
+    """Return the picture's title, and the meaning of its signs."""
     states = {mark.state for mark in chart.marks}
     parts = [REVIEWERS("burndown.caption", unit=unit)]
     parts += [REVIEWERS("burndown.reserved")] * ("reserved" in states)

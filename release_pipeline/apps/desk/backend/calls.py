@@ -1,6 +1,4 @@
-"""What a call of the backend is, and drafts of remarks: what somebody has written and not signed
-yet, in a file for each person.
-"""
+"""The calls of the backend, and drafts of remarks: a file for each person with what they have written and not signed yet."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ from release_pipeline.store.site import Site
 from release_pipeline.trust.remarks import check_remarks
 from release_pipeline.verifier.remarks import MOST_REMARKS, Remarks
 
-MOST_BYTES = 500_000  # of all drafts of a person: 120 of the longest remarks, of letters that take two bytes
+MOST_BYTES = 500_000  # of all drafts of a person: 120 of the longest remarks, in letters of two bytes
 _MOST_TARGETS = 50
 
 
@@ -35,7 +33,7 @@ class DraftRemark:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A person's remarks on a target, which had this hash when they began."""
+    """A person's remarks on a target, and the target's hash when they began."""
 
     target: str
     digest: str
@@ -54,12 +52,12 @@ class Drafts:
         self._site = site
 
     def read(self, person: str, target: str, digest: str) -> Draft:
-        """The person's draft on a target as it is now, without remarks on what it was before."""
+        """Return the person's draft on the target as it is now, without remarks on an earlier content."""
         drafts = (draft for draft in self._read(person) if (draft.target, draft.digest) == (target, digest))
         return next(drafts, Draft(target, digest))
 
     def add(self, person: str, target: str, digest: str, remark: DraftRemark) -> None:
-        """Add a remark; `WrongUsage` where it has not the form of remarks."""
+        """Add a remark; raises `WrongUsage` where it has not the form of remarks."""
         check_remarks(Remarks(target, digest, ((remark.passage, remark.text),)).document)
         if not all(char.isprintable() or char == "\n" for char in remark.text) or not remark.passage.isprintable():
             raise WrongUsage("a remark is plain text.", where="remark", remedy="Leave out what cannot be printed.")
@@ -92,7 +90,7 @@ class Drafts:
         write_text(self._file(person), self._join(person, draft))
 
     def _join(self, person: str, draft: Draft) -> str:
-        """The text of the person's file with this draft in it."""
+        """Return the text of the person's file with this draft in it."""
         others = [other for other in self._read(person) if other.target != draft.target]
         drafts = _DraftsFile((*others[-(_MOST_TARGETS - 1) :], *([draft] if draft.remarks else [])))
         return json.dumps(asdict(drafts), ensure_ascii=False) + "\n"
@@ -111,8 +109,8 @@ Document: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """Bytes for the browser, of a file or as they are, with a `name` if they are to be saved. A
-    `temporary` file is removed after it was sent."""
+    """Bytes for the browser, from a file or from memory, with a `name` if they are to be saved. A `temporary` file is removed
+    after it was sent."""
 
     media: str
     path: Path | None = None
@@ -139,7 +137,7 @@ class Asked:
     body: str = ""
 
     def get(self, name: str, *, most: int = 200) -> str:
-        """An argument; refused where it is missing, or has more than `most` characters."""
+        """Return an argument; refused where it is missing, or has more than `most` characters."""
         value = self.arguments.get(name)
         if value is None:
             raise Refused(400, f"'{name}' is missing.")
@@ -148,14 +146,14 @@ class Asked:
         return value
 
     def find(self, name: str, pattern: re.Pattern[str]) -> str:
-        """An argument that fits a pattern; any other is refused before it gets into a path or anywhere else."""
+        """Return an argument that fits a pattern; any other is refused before it gets into a path or anywhere else."""
         value = self.get(name)
         if pattern.fullmatch(value) is None:
             raise Refused(404, "there is nothing of this name.")
         return value
 
     def has(self, *roles: Role) -> bool:
-        """Whether the person who asks has one of these roles."""
+        """Return whether the person who asks has one of these roles."""
         return not self.person.roles.isdisjoint(roles)
 
 

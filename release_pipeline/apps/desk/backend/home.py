@@ -1,4 +1,4 @@
-"""What waits for somebody, by their roles: the first page."""
+"""The first page: tasks that wait for a person, by their roles."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from release_pipeline.store.site import Site
 from release_pipeline.trust.approvals import find_approval
 from release_pipeline.trust.members import Trust, read_trust
 
-VOTED = ("candidate", "approved", "returned")  # states in which reviewers may say something
+VOTED = ("candidate", "approved", "returned")  # states in which reviewers may vote or remark
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Something that waits for a person: in which role, what, why, since when, and the page for it."""
+    """A task that waits for a person: its role, what, why, since when, and the page for it."""
 
     role: str
     title: str
@@ -58,7 +58,7 @@ def _list_tasks(asked: Asked, role: Role, lines: Iterable[Line]) -> Iterator[Tas
 
 
 def _list_for_reviewer(asked: Asked, lines: Iterable[Line]) -> Iterator[Task]:
-    """Candidates that they have not voted on, and those that they returned and whose steward answered since."""
+    """Yield candidates that they have not voted on, and those that they returned and whose steward answered since."""
     name = asked.person.name
     stewards = {file.name: file.policy.steward for file in read_policies(asked.site) if file.policy is not None}
     with asked.site.open_registry(read_only=True) as registry:
@@ -98,7 +98,7 @@ def _list_for_officer(site: Site) -> Iterator[Task]:
 
 
 def _list_for_steward(asked: Asked, lines: Iterable[Line]) -> Iterator[Task]:
-    """Policies and releases of theirs that are held up, and the people whom they wait for."""
+    """Yield policies and releases of theirs that are held up, and the people whom they wait for."""
     site, name = asked.site, asked.person.name
     readable = {file.name: file.policy for file in read_policies(site) if file.policy is not None}
     policies = {policy_name: policy for policy_name, policy in readable.items() if policy.steward == name}
@@ -121,7 +121,7 @@ def _list_for_steward(asked: Asked, lines: Iterable[Line]) -> Iterator[Task]:
 
 
 def _list_unapproved(registry: Registry, trust: Trust, policies: Iterable[Policy]) -> Iterator[Policy]:
-    """The policies that the officer did not approve as they are now."""
+    """Yield the policies that the officer did not approve as they are now."""
     for policy in policies:
         digest = policy.canonical_hash()
         if find_approval(registry, trust, what="policy", subject=policy.policy, digest=digest) is None:
@@ -129,7 +129,7 @@ def _list_unapproved(registry: Registry, trust: Trust, policies: Iterable[Policy
 
 
 def _find_saved(site: Site, policy: Policy) -> str:
-    """When its file was written last."""
+    """Return when the policy's file was written last."""
     with suppress(OSError):
         written = site.policy_file(policy.policy).stat().st_mtime
         return datetime.fromtimestamp(written, UTC).isoformat(timespec="seconds")
@@ -137,7 +137,7 @@ def _find_saved(site: Site, policy: Policy) -> str:
 
 
 def _describe_answered(status: ReleaseStatus | None, answers: Iterable[Event]) -> str:
-    """Who reads the steward's answer to the last return; empty while there is no answer."""
+    """Return a text: who reads the steward's answer to the last return; empty while there is no answer."""
     if status is None:
         return ""
     votes = last_votes(status.votes, status.candidate_hash)
@@ -162,5 +162,5 @@ def _list_for_operator(lines: Iterable[Line]) -> Iterator[Task]:
 CALLS = (
     Call("home", EVERYBODY, _show_home),
     Call("help", EVERYBODY, lambda _: {"yardsticks": list_yardsticks()}),
-    Call("me", EVERYBODY, lambda _: {}),  # every answer says who asks
+    Call("me", EVERYBODY, lambda _: {}),  # every answer needs the person who asks
 )

@@ -31,7 +31,7 @@ _lock = threading.Lock()
 
 @dataclass(slots=True)
 class _Cached:
-    """An answer, the stamp of the site that it is for, and until when it counts. Others wait while it is computed."""
+    """An answer, the stamp of the site that it is for, and its expiry. Other calls wait while it is computed."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     stamp: Any = None
@@ -44,7 +44,7 @@ _cache: dict[tuple[Path, str], _Cached] = {}
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A policy file: its name, and the policy, or why it cannot be read."""
+    """A policy file: its name, and the policy, or the reason why it cannot be read."""
 
     name: str
     policy: Policy | None
@@ -52,7 +52,7 @@ class Read:
 
 
 def _cached(site: Site, key: str, compute: Callable[[], Answer]) -> Answer:
-    """What `compute` returns, or returned some seconds ago if the site is unchanged since."""
+    """Return the result of `compute`, or that of some seconds ago if the site is unchanged since."""
     with _lock:
         known = _cache.setdefault((site.home, key), _Cached())
     with known.lock:
@@ -64,7 +64,7 @@ def _cached(site: Site, key: str, compute: Callable[[], Answer]) -> Answer:
 
 
 def _stamp_site(site: Site) -> tuple[tuple[str, int, int, int], ...]:
-    """Changes when a policy, a file next to it, a cap, a setting or the registry does."""
+    """Return a stamp that changes when a policy, a file next to it, a cap, a setting or the registry does."""
     files = [site.vault / "registry.head", site.populations_file, site.home / "site.yaml", site.home / "trusted-keys.yaml"]
     stamps: list[tuple[str, int, int, int]] = []
     for file in (*files, *sorted((site.home / "policies").rglob("*"))):
@@ -75,7 +75,7 @@ def _stamp_site(site: Site) -> tuple[tuple[str, int, int, int], ...]:
 
 
 def read_policies(site: Site) -> tuple[Read, ...]:
-    """Every policy file of the site, by name; one that cannot be read takes no other down."""
+    """Return every policy file of the site, by name; an unreadable one does not affect the others."""
     return _cached(site, "policies", lambda: tuple(_read(site, file) for file in site.policy_files()))
 
 
@@ -97,7 +97,7 @@ class Listing:
 
 
 def list_lines(site: Site) -> Listing:
-    """The releases as `status` has them, now or some seconds ago if the site is unchanged since."""
+    """Return the releases as `status` has them, now or some seconds ago if the site is unchanged since."""
     return _cached(site, "lines", lambda: _list_lines(site))
 
 
@@ -109,22 +109,22 @@ def _list_lines(site: Site) -> Listing:
 
 
 def describe_line(line: Line) -> Document:
-    """A line of `status` for a page."""
+    """Return a line of `status` for a page."""
     return to_json(replace(line, reason=describe_reason(line)))
 
 
 def describe_reason(line: Line) -> str:
-    """Why a release is in its state, without commands for what the desk's pages have links for."""
+    """Return the reason for a release's state, without commands for which the desk's pages have links."""
     return line.reason.replace(STATUS("release.returned", release=line.release), "").strip()
 
 
 def shorten_path(site: Site, text: str) -> str:
-    """The text with every path of the site relative to the site's folder."""
+    """Return the text with every path of the site relative to the site's folder."""
     return text.replace(f"{site.home}/", "").replace(str(site.home), "the site")
 
 
 def shorten_paths(site: Site, document: Document) -> Document:
-    """The document with every path of the site relative to the site's folder."""
+    """Return the document with every path of the site relative to the site's folder."""
     return {name: _shorten(site, part) for name, part in document.items()}
 
 

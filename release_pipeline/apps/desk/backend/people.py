@@ -1,7 +1,7 @@
-"""Who works at the desk and in which roles, by which tokens they log in, and who saw what of a candidate.
+"""People who work at the desk and their roles, the tokens by which they log in, and records of who saw which candidate.
 
-The people are those of the list of trusted keys, and those whom site.yaml names. A role here says what somebody may see and ask
-for. What counts is signed, and the protocol checks signatures by the list of trusted keys.
+The people are those of the list of trusted keys, and those named in site.yaml. A role here decides what somebody may see and ask
+for. Decisions are signed, and the protocol checks signatures by the list of trusted keys.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _EXAMPLE = "As in: desk: {people: {vic: [auditor], ana: [steward, operator]}}."
 
 
 class Role(Enum):
-    """What somebody does here."""
+    """The role of a person at the desk."""
 
     STEWARD = "steward"
     REVIEWER = "reviewer"
@@ -91,13 +91,13 @@ _SECTION: TypeAdapter[DeskSettings] = TypeAdapter(DeskSettings)
 
 
 def read_desk(site: Site) -> DeskSettings:
-    """The section `desk` of site.yaml; raises an error with every fault."""
+    """Return the section `desk` of site.yaml; raises an error with every fault."""
     settings: DeskSettings | None = site.read_section(SECTION, _SECTION)
     return DeskSettings() if settings is None else settings
 
 
 def read_people(site: Site) -> dict[str, Person]:
-    """Everybody who may come to the desk, by name."""
+    """Return everyone who may come to the desk, by name."""
     roles: dict[str, set[Role]] = {name: set(given) for name, given in read_desk(site).people.items()}
     with site.open_registry(read_only=True) as registry:
         trust = read_trust(site, registry)
@@ -107,8 +107,8 @@ def read_people(site: Site) -> dict[str, Person]:
     return {name: Person(name, frozenset(given)) for name, given in sorted(roles.items())}
 
 
-# Personal tokens, where no proxy names people: the site's account makes one for a person, and keeps its
-# hash in a file that nobody else reads.
+# Personal tokens, where no proxy names people: the site's account makes one for a person, and keeps its hash in a file that only
+# this account reads.
 
 
 LASTS_DAYS, MOST_DAYS = 90, 366
@@ -117,7 +117,7 @@ _FILE = "tokens.json"
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """The hash of a token, whose it is, and from when until when it lets them in."""
+    """The hash of a token, its person, and its first and last moment."""
 
     person: str
     digest: str
@@ -131,7 +131,7 @@ class _TokensFile:
 
 
 def make_token(site: Site, person: str, *, days: int = LASTS_DAYS, now: datetime | None = None) -> str:
-    """A new token for somebody who works at the desk; earlier ones count until they end or are withdrawn."""
+    """Return a new token for somebody who works at the desk; earlier ones count until they end or are withdrawn."""
     people = read_people(site)
     if person not in people:
         raise WrongUsage(
@@ -159,7 +159,7 @@ def withdraw_tokens(site: Site, person: str) -> int:
 
 
 def find_token(site: Site, digest: str, *, now: datetime | None = None) -> Token | None:
-    """The token with this hash, if it lets anybody in now."""
+    """Return the token with this hash if it is valid now, or None."""
     moment = _write(now or datetime.now(UTC))
     matching = (token for token in _read(site) if hmac.compare_digest(token.digest, digest) and token.ends > moment)
     return next(matching, None)
@@ -182,8 +182,8 @@ def _write(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="seconds")
 
 
-# Who saw what of a candidate at the desk, or took it away, and when: a line for each, in a file for each
-# month that only the site's account reads. Kept for two years: long enough for an audit, and not for ever.
+# Records of who saw or took away which part of a candidate at the desk, and when: a line for each, in a file for each month that
+# only the site's account reads. They are kept for two years, which is long enough for an audit, and not for ever.
 
 
 KEPT_MONTHS = 24
@@ -194,7 +194,7 @@ _VIEWINGS_FILE = re.compile(r"viewings-(\d{4})-(\d{2})\.jsonl")
 
 @dataclass(frozen=True, slots=True)
 class Viewing:
-    """That a person saw something of a release."""
+    """The record that a person saw something of a release."""
 
     at: str
     person: str
@@ -211,8 +211,8 @@ class Viewings:
         self._lock = threading.Lock()
 
     def note(self, person: str, saw: str, asked: str, *, find: Callable[[str], str] = str, now: datetime | None = None) -> None:
-        """Record a viewing of the release that `find` gives for the name that was asked, unless the
-        same was asked some minutes ago; `Refused` where it cannot be recorded."""
+        """Record a viewing of the release that `find` gives for the name that was asked, unless the same was asked some minutes
+        ago; raises `Refused` where it cannot be recorded."""
         key, moment = (person, saw, asked), monotonic()
         with self._lock:
             if moment - self._recent.get(key, -AGAIN_SECONDS) < AGAIN_SECONDS:
@@ -231,7 +231,7 @@ class Viewings:
             self._recent[key] = moment
 
     def list_of(self, release: str) -> list[Viewing]:
-        """The viewings of a release, the newest first; a line that was not written whole is skipped."""
+        """Return the viewings of a release, the newest first; a line that was not written whole is skipped."""
         viewings = [viewing for viewing in self._read(json.dumps(release).encode()) if viewing.release == release]
         return sorted(viewings, key=lambda viewing: viewing.at, reverse=True)
 
@@ -248,13 +248,13 @@ class Viewings:
         with os.fdopen(os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600), "r+b") as lines:
             if (size := lines.seek(0, os.SEEK_END)) > 0:
                 lines.seek(size - 1)
-                line = line if lines.read(1) == b"\n" else f"\n{line}"  # a crash, or a full disk, left a part of one
+                line = line if lines.read(1) == b"\n" else f"\n{line}"  # a crash, or a full disk, left an incomplete line
             lines.write(f"{line}\n".encode())
         if is_new:
             self.forget_old(now=at)
 
     def _read(self, part: bytes) -> Iterator[Viewing]:
-        """The viewings whose line has this part."""
+        """Yield the viewings whose line has this part."""
         for file, _ in self._list_files():
             for line in file.read_bytes().split(b"\n"):
                 if part in line:
@@ -262,6 +262,6 @@ class Viewings:
                         yield Viewing(**json.loads(line))
 
     def _list_files(self) -> list[tuple[Path, int]]:
-        """The files, each with the number of its month."""
+        """Return the files, each with the number of its month."""
         named = [(file, _VIEWINGS_FILE.fullmatch(file.name)) for file in self._site.desk.glob("viewings-*.jsonl")]
         return sorted((file, 12 * int(name[1]) + int(name[2])) for file, name in named if name is not None)

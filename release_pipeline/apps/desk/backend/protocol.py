@@ -15,7 +15,7 @@ _STRICT = ConfigDict(strict=True, extra="forbid")
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class CallRequest:
-    """A call by name, with its arguments and body, and what the browser sent to say who asks. `path`: of the session."""
+    """A call by name, with its arguments and body, and the browser's credentials. `path`: of the session."""
 
     call: str
     arguments: Mapping[str, str] = field(default_factory=dict[str, str])

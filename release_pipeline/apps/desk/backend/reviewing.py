@@ -1,4 +1,4 @@
-"""What the desk shows of a release and its candidate: the page that is signed, votes and remarks."""
+"""The desk's view of a release and its candidate: the page that is signed, votes and remarks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _BLOCK = re.compile(rb"<(style|script)(?: nonce=\"[^\"]*\")?>(.*?)</\1>", re.DOT
 
 
 def is_reader(asked: Asked, steward: str) -> bool:
-    """Whether the person who asks may see the page and the evidence of a candidate: of stewards only the policy's."""
+    """Return whether the person who asks may see the page and the evidence of a candidate: of stewards only the policy's."""
     return asked.has(Role.REVIEWER, Role.OFFICER, Role.AUDITOR) or (asked.has(Role.STEWARD) and asked.person.name == steward)
 
 
@@ -50,7 +50,7 @@ def check_reader(asked: Asked, steward: str) -> None:
 
 
 def find_steward(registry: Registry, status: ReleaseStatus) -> str:
-    """The steward of the policy that a release is made under; empty before it is charged."""
+    """Return the steward of the policy that a release is made under; empty before it has spent budget."""
     return policy_of(registry, status.policy_hash).steward if status.policy_hash else ""
 
 
@@ -95,7 +95,7 @@ def _find(statuses: Mapping[ReleaseId, ReleaseStatus], name: str) -> ReleaseId:
 
 
 def _describe_retraction(registry: Registry, status: ReleaseStatus) -> Document | None:
-    """Who retracted the release, when and why; None where nobody did."""
+    """Return who retracted the release, when and why; None if it is not retracted."""
     if status.state != RETRACTED:
         return None
     event = next(event for event in reversed(registry.events) if (event.kind, event.release) == (RETRACTED, status.id))
@@ -103,7 +103,7 @@ def _describe_retraction(registry: Registry, status: ReleaseStatus) -> Document 
 
 
 def _find_before(site: Site, statuses: Mapping[ReleaseId, ReleaseStatus], status: ReleaseStatus) -> str:
-    """The release before it that has a candidate's page: an earlier revision, or the last one of the series."""
+    """Return the release before it that has a candidate's page: an earlier revision, or the last one of the series."""
     made = [
         known
         for known in statuses.values()
@@ -117,8 +117,8 @@ def _find_before(site: Site, statuses: Mapping[ReleaseId, ReleaseStatus], status
 
 
 def _describe_candidate(asked: Asked, policy: Policy, status: ReleaseStatus) -> Document | None:
-    """What the candidate's page says first, for reviewers: verdict, gates, questions, and passages
-    for remarks; None for others."""
+    """Return the first parts of the candidate's page, for reviewers: verdict, gates, questions, and passages for remarks; None
+    for others."""
     view = _read_view(asked.site, policy, status) if is_reader(asked, policy.steward) else None
     if view is None or status.candidate_hash is None:
         return None
@@ -136,7 +136,7 @@ def _describe_candidate(asked: Asked, policy: Policy, status: ReleaseStatus) -> 
 
 
 def _read_view(site: Site, policy: Policy, status: ReleaseStatus) -> InternalView | None:
-    """The content of a candidate's page; None without a candidate."""
+    """Return the content of a candidate's page; None without a candidate."""
     folder = site.candidate(str(status.id))
     if status.candidate_hash is None or not (folder / EVIDENCE).exists():
         return None
@@ -144,7 +144,7 @@ def _read_view(site: Site, policy: Policy, status: ReleaseStatus) -> InternalVie
 
 
 def _describe_votes(votes: VisibleVotes) -> Document:
-    """What a reader may know of the votes: their own and how many there are, and all of them once they are in."""
+    """Return what a reader may know of the votes: their own and the number of votes, and all of them once they are in."""
     return {
         "needed": votes.needed,
         "count": votes.count,
@@ -166,7 +166,7 @@ def _describe_gate(gate: Any) -> Document:
 
 
 def _find_vote_refusal(asked: Asked, policy: Policy | None, status: ReleaseStatus) -> str:
-    """Why the person who asks may not vote; empty if they may."""
+    """Return the reason why the person who asks may not vote; empty if they may."""
     if not asked.has(Role.REVIEWER):
         return "Reviewers vote."
     if policy is not None and policy.steward == asked.person.name:
@@ -177,7 +177,7 @@ def _find_vote_refusal(asked: Asked, policy: Policy | None, status: ReleaseStatu
 
 
 def _describe_headroom(site: Site, policy: Policy, status: ReleaseStatus) -> str:
-    """What a revision like this one would be charged, and whether the cap admits it."""
+    """Return a text: the budget that a revision like this one would spend, and whether the cap admits it."""
     [ledger] = read_ledgers(site, policy.population)
     account = ledger.account
     charge = next((charge for charge in ledger.charges if charge.id == status.id), None)
@@ -199,7 +199,7 @@ def _describe_draft(asked: Asked, status: ReleaseStatus) -> Document:
 
 
 def _show_report(asked: Asked) -> File:
-    """The page that is signed, byte for byte, with the hashes of its styles and scripts for a content security policy."""
+    """Return the page that is signed, byte for byte, with the hashes of its styles and scripts for a content security policy."""
     name = asked.find("release", RELEASE)
     release = find_release(asked.site, name)
     folder = asked.site.candidate(str(release))
@@ -220,7 +220,7 @@ def _show_report(asked: Asked) -> File:
 
 
 def hash_blocks(page: bytes) -> dict[str, list[str]]:
-    """The hashes by which a content security policy lets the styles and scripts in a page through, and no others."""
+    """Return the hashes by which a content security policy lets the styles and scripts in a page through, and no others."""
     hashes: dict[str, list[str]] = {"style": [], "script": []}
     for kind, content in _BLOCK.findall(page):
         hashes[kind.decode()].append(base64.b64encode(hashlib.sha256(content).digest()).decode())

@@ -79,7 +79,8 @@ class _AccountProtocol(PatientProtocol):
 
 
 def _find_account(connection: socket.socket) -> int:
-    """The account of the process at the other end; ours where the system does not say, since then nobody else can connect."""
+    """Return the account of the process at the other end; ours where the system does not report it, since then no other account
+    can connect."""
     if not hasattr(socket, "SO_PEERCRED"):
         return os.getuid()
     return int(struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))[1])
@@ -87,14 +88,14 @@ def _find_account(connection: socket.socket) -> int:
 
 @contextlib.contextmanager
 def serving_backend(path: Path, backend: Backend, accounts: frozenset[int] = frozenset()) -> Generator[None]:
-    """In the block the backend answers these accounts, and this process's, at a socket, in a thread."""
+    """Answer these accounts, and this process's, at a socket, in a thread, while the block runs."""
     if accounts and not hasattr(socket, "SO_PEERCRED"):
         raise WrongUsage(
             "this system does not say which account connects to a socket.",
             where=str(path),
             remedy="Run both parts on one account, or on Linux.",
         )
-    mode = 0o666 if accounts else 0o600  # with other accounts, everybody may connect: the system says who it is
+    mode = 0o666 if accounts else 0o600  # with other accounts, everyone may connect: the system reports which account it is
     protocol = partial(_AccountProtocol, accounts | {os.getuid()})
     with opened_socket(path, mode=mode, option="--socket") as listener:
         config = configure_server(Application(backend), http=protocol, ws="none", lifespan="off")

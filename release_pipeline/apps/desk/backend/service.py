@@ -1,13 +1,10 @@
-"""The backend's answers: it finds out who asks, looks whether they may, and describes what goes
-wrong.
+"""The backend's answers: it finds out who asks, checks whether they may, and describes errors.
 
-Anyone who takes over the desk's web process can ask in the name of people who are logged in there,
-while they are. They get what these people may see, and nothing else: no call signs, and none takes
-a path.
+Anyone who takes over the desk's web process can ask in the name of people who are logged in there, while they are. They get what
+these people may see, and nothing else: no call signs, and none takes a path.
 
-Sessions and the count of wrong tokens are in memory, and end with the process. Sessions are kept
-here, not in a signed cookie: a logout or a withdrawn token ends them at once, also copied ones, and
-a captured web process cannot make one.
+Sessions and the count of wrong tokens are in memory, and end with the process. Sessions are kept here, not in a signed cookie: a
+logout or a withdrawn token ends them at once, also copied ones, and a captured web process cannot make one.
 """
 
 from __future__ import annotations
@@ -32,15 +29,15 @@ from release_pipeline.pipeline.opening import find_release
 from release_pipeline.store.site import Site
 
 LASTS_SECONDS, IDLE_SECONDS = 8 * 3600, 3600
-_MOST_SESSIONS = 20  # of one person: nobody throws out others
+_MOST_SESSIONS = 20  # for each person, so that one person's sessions never end those of another
 MOST_WRONG, WRONG_SECONDS = 20, 60.0
 _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A person's session: the hashes of the token that it was begun with and of its secret, and the path of its pages. Browsers
-    share cookies among all ports of a machine; only a path that nobody else knows keeps them from another account's server."""
+    """A person's session: the hash of its token, the hash of its secret, and the path of its pages. Browsers share cookies among
+    all ports of a machine; only a secret path keeps them from another account's server."""
 
     person: str
     token: str
@@ -59,7 +56,7 @@ class Sessions:
         self._lock = threading.Lock()
 
     def begin(self, person: str, token: str) -> tuple[str, str]:
-        """The secret of a new session and its path; the oldest of the same person makes room."""
+        """Return the secret of a new session and its path; it replaces the oldest of the same person if there are too many."""
         secret, path, now = secrets.token_urlsafe(32), secrets.token_urlsafe(16), self._clock()
         new = Session(person, token, hash_secret(secret), path, now + LASTS_SECONDS, now)
         with self._lock:
@@ -70,7 +67,7 @@ class Sessions:
         return secret, path
 
     def find(self, secret: str, path: str) -> Session | None:
-        """The session with this secret, if it lasts and has this path; it counts as used now."""
+        """Return the session with this secret, if it lasts and has this path, and count it as used now."""
         now = self._clock()
         with self._lock:
             self._sessions = self._lasting(now)
@@ -95,7 +92,7 @@ class Sessions:
 
 
 class Attempts:
-    """Counts the wrong tokens of the last minute. None can be guessed, and nobody is locked out for what others try."""
+    """Counts the wrong tokens of the last minute. No token can be guessed, and nobody is locked out by the attempts of others."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -103,7 +100,8 @@ class Attempts:
         self._lock = threading.Lock()
 
     def note(self) -> None:
-        """Count one more; `Refused` where there were `MOST_WRONG` within a minute before it. The first of these is logged."""
+        """Count one more; raises `Refused` where there were `MOST_WRONG` within a minute before it. The first refusal is
+        logged."""
         now = self._clock()
         with self._lock:
             before = [moment for moment in self._moments if moment + WRONG_SECONDS > now]
@@ -125,7 +123,7 @@ _SHARED = ("registry.duckdb", "site.yaml", "trusted-keys.yaml", "trusted-keys.si
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A document or a file, with a status as HTTP has them."""
+    """A document or a file, with an HTTP status."""
 
     status: int
     document: Document = field(default_factory=dict[str, Any])
@@ -133,7 +131,7 @@ class Answer:
 
 
 class Backend:
-    """Answers the calls of one site's desk. A proxy says who asks, or else personal tokens do."""
+    """Answers the calls of one site's desk. People are named by a proxy, or else by personal tokens."""
 
     def __init__(self, site: Site, *, proxy: ProxyHeaders | None = None, sessions: Sessions | None = None) -> None:
         self._site, self._proxy = site, proxy
@@ -146,7 +144,7 @@ class Backend:
         self._lock = threading.Lock()
 
     def answer(self, request: CallRequest) -> Answer:
-        """The answer to any request; an unforeseen error is logged here, and the answer has nothing of its text."""
+        """Return the answer to any request; an unforeseen error is logged here, and the answer has nothing of its text."""
         try:
             return self._answer(request)
         except Refused as refused:
@@ -184,7 +182,7 @@ class Backend:
         return Answer(200, file=given) if isinstance(given, File) else Answer(200, {**given, "me": describe_person(person)})
 
     def _note(self, person: str, saw: str, release: str, given: Document | File) -> None:
-        """Record that somebody sees what is given; raises an error where that cannot be recorded, so that it is not given."""
+        """Record that somebody sees an answer; raises an error where that cannot be recorded, so that it is not given."""
         try:
             if release:
                 self._viewings.note(person, saw, release, find=lambda name: str(find_release(self._site, name)))
@@ -194,7 +192,7 @@ class Backend:
             raise
 
     def _greet(self) -> Document:
-        """What the web process must know of the proxy in front of it, without the secret."""
+        """Return what the web process must know of the proxy in front of it, without the secret."""
         proxy = self._proxy
         if proxy is None:
             return {"hosts": [], "secret_header": "", "person_header": ""}
@@ -211,7 +209,7 @@ class Backend:
         return Answer(200, {"session": secret, "path": path})
 
     def _find_person(self, request: CallRequest) -> Person:
-        """The person who asks, by the proxy or by their session."""
+        """Return the person who asks, by the proxy or by their session."""
         if self._proxy is not None:
             headers = [(name.encode("latin-1", "replace"), value.encode("latin-1", "replace")) for name, value in request.proxy]
             name = self._proxy.find_person(headers)
@@ -226,7 +224,7 @@ class Backend:
         return person
 
     def _people(self) -> dict[str, Person]:
-        """The people who work here now, read again after a change of the files that name them."""
+        """Return the people who work here now, read again after a change of the files that name them."""
         stamps = tuple(_stamp(self._site.home / name) for name in _SHARED)
         with self._lock:
             if self._known is None or self._known[0] != stamps:
@@ -234,14 +232,14 @@ class Backend:
             return self._known[1]
 
     def _refuse(self, status: int, error: ReleasePipelineError, *, remedy: str | None = None) -> Answer:
-        """The answer that has the error, without the site's path on its machine."""
+        """Return the answer that has the error, without the site's path on its machine."""
         parts = (error.what, error.where, error.remedy if remedy is None else remedy, *error.details)
         what, where, to_do, *details = (shorten_path(self._site, part) for part in parts)
         return _make_refusal(status, what, where, to_do, tuple(details))
 
 
 def _find_shown(call: Call, asked: Asked, given: Document | File) -> str:
-    """The name by which somebody asked for the release whose candidate is shown; empty where the answer shows none."""
+    """Return the name by which somebody asked for the release whose candidate is shown; empty where the answer shows none."""
     if call.of == "subject" and asked.get("what") != "candidate":
         return ""
     if not isinstance(given, File) and given.get("candidate", given) is None:
@@ -250,7 +248,7 @@ def _find_shown(call: Call, asked: Asked, given: Document | File) -> str:
 
 
 def describe_person(person: Person) -> Document:
-    """The person who is logged in, for every page."""
+    """Return the person who is logged in, for every page."""
     return {"name": person.name, "roles": sorted(role.value for role in person.roles)}
 
 

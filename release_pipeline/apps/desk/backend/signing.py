@@ -1,4 +1,4 @@
-"""What people take away to sign, and bring back: remarks in draft, bundles, statements. The desk signs nothing."""
+"""Bundles that people take away to sign, statements that they bring back, and drafts of remarks. The desk signs nothing."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _REMARKERS = frozenset({Role.REVIEWER, Role.OFFICER, Role.STEWARD})
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What somebody wants to sign: a verdict on a subject with this hash, and remarks that they sign with it."""
+    """The subject that somebody wants to sign, with its hash, their verdict on it, and the remarks that they sign with it."""
 
     what: str
     subject: str
@@ -56,18 +56,18 @@ class Wish:
 
     @property
     def file(self) -> str:
-        """The name of the bundle."""
+        """Return the name of the bundle."""
         return f"{self.subject.replace('/', '-')}.zip"
 
     @property
     def command(self) -> str:
-        """The command that signs it; only the key is left to name."""
+        """Return the command that signs it; only the key is left to name."""
         why = [f"--why={self.why}"] if self.why else []
         return shlex.join(["release-pipeline", "sign", self.file, "--key", "YOUR_KEY", *_OPTIONS[self.verdict], *why])
 
 
 def _find_subject(asked: Asked) -> tuple[str, str, str]:
-    """The kind, the name and the current hash of what somebody asks about."""
+    """Return the kind, the name and the current hash of the subject that somebody asks about."""
     what = asked.find("what", _WHAT)
     if what == "candidate":
         release = find_release(asked.site, asked.find("subject", RELEASE))
@@ -96,7 +96,7 @@ def _drop_remark(asked: Asked) -> Document:
 
 
 def _find_remarked(asked: Asked) -> tuple[str, str]:
-    """The release that is remarked on, and the hash of its candidate."""
+    """Return the release that is remarked on, and the hash of its candidate."""
     what, subject, digest = _find_subject(asked)
     if what != "candidate":
         raise Refused(400, "at the desk people remark on candidates.")
@@ -104,14 +104,14 @@ def _find_remarked(asked: Asked) -> tuple[str, str]:
 
 
 def _find_steward_of(asked: Asked, subject: str) -> str:
-    """The steward of a release's policy."""
+    """Return the steward of a release's policy."""
     release = find_release(asked.site, subject)
     with asked.site.open_registry(read_only=True) as registry:
         return find_steward(registry, read_statuses(registry.events)[release])
 
 
 def _show_wish(asked: Asked) -> Document:
-    """What is to be signed, and the command that signs it."""
+    """Return the subject that is to be signed, and the command that signs it."""
     wish = _read_wish(asked)
     alone = wish.remarks if wish.verdict == "remarks" else None
     trust = _read_trust(asked)
@@ -129,7 +129,7 @@ def _show_wish(asked: Asked) -> Document:
 
 
 def _read_wish(asked: Asked) -> Wish:
-    """What somebody wants to sign, if they may: checked here for a clear message, and again when the statement is imported."""
+    """Return the signer's wish, if they may sign: checked here for a clear message, and again when the statement is imported."""
     what, subject, digest = _find_subject(asked)
     verdict, why = asked.get("verdict", most=20), check_line(asked.arguments.get("why", ""), where="why")
     if verdict not in _VERDICTS[what]:
@@ -146,7 +146,7 @@ def _read_wish(asked: Asked) -> Wish:
 
 
 def _check_signer(asked: Asked, what: str, subject: str, verdict: str) -> None:
-    """Refuse anyone who can sign nothing of it: a bundle has the whole candidate, and is only for people who sign."""
+    """Refuse anyone who cannot sign the subject: a bundle has the whole candidate, and is only for people who sign."""
     trust = _read_trust(asked)
     roles = set[str]() if trust is None else {member.role for member in trust.members if member.name == asked.person.name}
     needed = {role.value for role in (_REMARKERS if verdict == "remarks" else _SIGNERS[what])}
@@ -162,7 +162,7 @@ def _read_trust(asked: Asked) -> Trust | None:
 
 
 def _make_remarks(asked: Asked, what: str, subject: str, digest: str) -> Mapping[str, Any] | None:
-    """The person's remarks as the document that is signed; None where there are none."""
+    """Return the person's remarks as the document that is signed; None where there are none."""
     if what != "candidate" or not asked.has(*_REMARKERS):
         return None
     draft = asked.drafts.read(asked.person.name, subject, digest)
@@ -172,14 +172,15 @@ def _make_remarks(asked: Asked, what: str, subject: str, digest: str) -> Mapping
 
 
 def _fetch_bundle(asked: Asked) -> File:
-    """The bundle of what is there now; the person's own program computes the hash."""
+    """Return the bundle of the current subject; the person's own program computes the hash."""
     wish = _read_wish(asked)
     target = {"candidate": wish.subject, "policy": f"policies/{wish.subject}.yaml", "populations": "populations.yaml"}[wish.what]
     return pack(asked.site, wish.file, lambda file: write_bundle(asked.site, target, file, remarks=wish.remarks))
 
 
 def _take_statements(asked: Asked) -> Document:
-    """Record what somebody signed, as `review import` does: only their statements, on what they were asked about."""
+    """Record the person's signed statements, as `review import` does: only their own, on the subject that they were asked
+    about."""
     what, subject, digest = _find_subject(asked)
     person, remarks, parts = asked.person.name, _make_remarks(asked, what, subject, digest), read_statements(asked.body)
     statements = [part["statement"] for part in parts]
@@ -197,7 +198,7 @@ def _take_statements(asked: Asked) -> Document:
 
 
 def read_statements(body: str) -> list[dict[str, Any]]:
-    """The statements in a body, each with the seven fields and its signature; `WrongUsage` for anything else."""
+    """Return the statements in a body, each with the seven fields and its signature; raises `WrongUsage` for anything else."""
     try:
         document: Plain = json.loads(body)
         parts = cast("list[dict[str, Any]]", document["statements"]) if isinstance(document, dict) else []
@@ -228,7 +229,7 @@ def _describe_decision(kind: str, count: int, needed: int, new: bool) -> str:
 
 
 def pack(site: Site, name: str, write: Callable[[Path], object]) -> File:
-    """A zip that `write` writes, to be saved under this name. It is confidential: until it is sent it is in the vault."""
+    """Return a zip that `write` writes, to be saved under this name. It is confidential: until it is sent it is in the vault."""
     _find_folder(site).mkdir(mode=0o700, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=_find_folder(site)))
     try:

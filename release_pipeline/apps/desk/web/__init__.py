@@ -1,1 +1,1 @@
-"""The desk's pages. Their account has nothing of the site except the backend's answers to people who are logged in."""
+"""The desk's pages. Their account has only the backend's answers to people who are logged in, and nothing else of the site."""

@@ -1,10 +1,9 @@
-"""The desk as an ASGI application: by which name and from which page it is asked, by whom, and
-which page answers.
+"""The desk as an ASGI application: checks the name and the page of each request and who asks, and chooses the page that
+answers.
 
-Browsers share cookies among all ports of a machine, so a server of another account at 127.0.0.1
-would get ours; only the path of a cookie keeps it from them. So everything of a session is below a
-path that nobody else knows. Behind a proxy there is no such path: the proxy says who asks, and the
-backend checks that it was the proxy.
+Browsers share cookies among all ports of a machine, so a server of another account at 127.0.0.1 would get ours; only the path of
+a cookie keeps it from them. So everything of a session is below a secret path. Behind a proxy there is no such path: the proxy
+names the person, and the backend checks that it was the proxy.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ async def _drop(visit: Visit) -> Response:
 
 
 async def _sign(visit: Visit) -> Response:
-    """The page after a decision: what the person is to sign on their machine, and how."""
+    """Return the page after a decision: what the person is to sign on their machine, and how."""
     wish = visit.read(*_WISH)
     try:
         document = await visit.ask("sign", wish)
@@ -85,14 +84,14 @@ async def _fetch_bundle(visit: Visit) -> Response:
 
 
 async def _take_statements(visit: Visit) -> Response:
-    """Bring in files as `sign` wrote them: each statement with its signature."""
+    """Import files as `sign` wrote them: each statement with its signature."""
     subject = visit.read("what", "subject", "verdict")
     done = await visit.ask("statements", subject, json.dumps({"statements": _pair(visit.files)}))
     return visit.go(_page_of(subject), str(done["words"]))
 
 
 def _pair(files: Any) -> list[dict[str, Any]]:
-    """Statements with their signatures, from files that were chosen together."""
+    """Return statements with their signatures, from files that were chosen together."""
     named = {name.rpartition("/")[2]: content for name, content in files.items() if content}
     statements: list[dict[str, Any]] = []
     for name, content in sorted(named.items()):
@@ -108,7 +107,7 @@ def _pair(files: Any) -> list[dict[str, Any]]:
 
 
 def _read_statement(name: str, content: bytes) -> dict[str, Any]:
-    """The statement in a chosen file, which must at least have a kind."""
+    """Return the statement in a chosen file, which must at least have a kind."""
     statement: Any = None
     with suppress(ValueError, RecursionError):
         statement = json.loads(content)
@@ -122,7 +121,7 @@ def _read_statement(name: str, content: bytes) -> dict[str, Any]:
 
 
 def _page_of(subject: dict[str, str]) -> str:
-    """The page that a form came from."""
+    """Return the page that a form came from."""
     name = subject["subject"]
     pages = {"candidate": f"/releases/{name}", "policy": f"/approvals/policies/{name}"}
     return pages.get(subject["what"], "/approvals/populations")
@@ -141,14 +140,14 @@ RELEASE_WAYS = (
 
 COOKIE = "release_pipeline_desk"
 LOGIN, STATIC, ALIVE = "/login", "/static/", "/alive"
-_PAGE = re.compile(  # where an alert or a bookmark may lead: pages that people look at, and no other address
+_PAGE = re.compile(  # the possible targets of an alert or a bookmark: pages for people, and no other address
     r"/(?:releases|approvals|chain|caps|audit|help)(?:/(?!\.\.?(?:/|$))[A-Za-z0-9._-]{1,64}){0,4}"
 )
 _BASE = "release_pipeline.base"
 _SECONDS = 8 * 3600
 _FILES = (*(Path(__file__).parent / "static").iterdir(), Path(report.__file__).parent / "templates" / "tokens.css")
 _LOG = logging.getLogger(__name__)
-_HEADERS = {  # of every answer that does not say otherwise
+_HEADERS = {  # of every answer that sets no other
     **SECURITY_HEADERS,
     b"permissions-policy": b"camera=(), geolocation=(), microphone=(), payment=(), usb=()",
     b"cache-control": b"no-store",
@@ -179,14 +178,14 @@ WAYS = (
 
 @dataclass(frozen=True, slots=True)
 class ProxyNames:
-    """The headers by which a proxy says who asks: the web process passes them on, and the backend checks them."""
+    """The headers by which a proxy names people: the web process passes them on, and the backend checks them."""
 
     secret_header: str
     person_header: str
 
 
 class Desk:
-    """Answers browsers. Without a proxy people come in with their tokens."""
+    """Answers browsers. Without a proxy, people log in with their tokens."""
 
     def __init__(self, client: Client, addresses: Addresses, *, proxy: ProxyNames | None = None) -> None:
         self._client, self._addresses, self._proxy = client, addresses, proxy
@@ -206,7 +205,7 @@ class Desk:
             answer = _show_refusal(request, refused.status, refused.words)
         except Wrong as wrong:
             answer = _show_refusal(request, wrong.status, **wrong.refusal)
-        except ClientDisconnect:  # or the server ended a request that took too long: nobody is there to answer
+        except ClientDisconnect:  # or the server ended a request that took too long: no client is left to answer
             return
         except Exception:
             _LOG.exception("a page failed")
@@ -244,7 +243,7 @@ class Desk:
 
     async def _log_in(self, request: Request) -> Response:
         form, _ = await read_form(request, LONGEST_LOGIN)
-        token = form.get("token", "").strip().rpartition("#")[2]  # people paste the whole link, too
+        token = form.get("token", "").strip().rpartition("#")[2]  # people may paste the whole link
         entered = await self._client.ask("enter", NOBODY, {"token": token})
         if entered.status != 200:
             given = {"message": str(entered.document["what"]), "asks": False, "page": form.get("page", "")}
@@ -257,7 +256,7 @@ class Desk:
         return answer
 
     async def _visit(self, request: Request, path: str) -> Visit | None:
-        """The visit of the person who asks, by what the browser sends; the backend checks that with each call."""
+        """Return the visit of the person who asks, from the browser's credentials; the backend checks them with each call."""
         if self._proxy is not None:
             names = (self._proxy.secret_header, self._proxy.person_header)
             values = [(name, read_one(request.scope["headers"], name.encode())) for name in names]
@@ -293,20 +292,21 @@ class Desk:
 
 
 def read_cookie(headers: Headers, name: str) -> str:
-    """The first cookie of this name, or the empty text. Browsers send that of the longest path first: one that a server at
+    """Return the first cookie of this name, or the empty text. Browsers send that of the longest path first: one that a server at
     another port has set for all paths comes behind ours."""
     pairs = (pair.partition("=") for key, value in headers if key == b"cookie" for pair in value.decode("latin-1").split(";"))
     return next((value.strip() for key, _, value in pairs if key.strip() == name), "")
 
 
 def _ask_to_log_in(path: str) -> Response:
-    """A redirection to the login, which leads to the page that was asked for, without the path of an ended session."""
+    """Return a redirection to the login, which leads to the requested page, without the path of an ended session."""
     page = next((each for each in (path, "/" + path.lstrip("/").partition("/")[2]) if _PAGE.fullmatch(each)), "")
     return RedirectResponse(f"{LOGIN}?{urlencode({'page': page})}" if page else LOGIN, 303)
 
 
 def _show_login(request: Request) -> Response:
-    """The login page. A link logs people in at once, unless another page led them here: it could have chosen whose link."""
+    """Return the login page. A link logs people in at once, unless another page led them here: it could have chosen the link's
+    owner."""
     asks = read_one(request.scope["headers"], b"sec-fetch-site") not in (None, "none", "same-origin")
     page = request.query_params.get("page", "")
     return show_page("login.html", {"message": "", "asks": asks, "page": page if _PAGE.fullmatch(page) else ""})
@@ -315,7 +315,7 @@ def _show_login(request: Request) -> Response:
 def _show_refusal(
     request: Request, status: int, what: str, where: str = "", remedy: str = "", details: Iterable[str] = ()
 ) -> Response:
-    """A page that says why nothing was done, also for people who are not logged in."""
+    """Return a page that says why nothing was done, also for people who are not logged in."""
     base = request.scope.get(_BASE, "")
     refusal = {"what": what, "where": where, "remedy": remedy, "details": list(details), "base": base}
     return show_page("wrong.html", refusal, status)

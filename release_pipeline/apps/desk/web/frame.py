@@ -1,4 +1,4 @@
-"""What every page of the desk is made of: calls to the backend, the only way to the site, forms, and answers with headers."""
+"""The parts of every page of the desk: calls to the backend, the only way to the site, forms, and answers with headers."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from release_pipeline import __version__
 from release_pipeline.apps.desk.backend.protocol import FILE_HEADER, LONGEST, REQUESTS, CallRequest
 from release_pipeline.apps.door import Refused, read_body
 
-_SECONDS = 120  # for what is computed there: an audit's page, a package that is verified
+_SECONDS = 120  # for long computations there: an audit's page, a package that is verified
 AWAY = "the site's backend does not answer. The operator starts it: release-pipeline desk backend."
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What the browser or a proxy sent to say who asks. `path`: that of the session."""
+    """The credentials from the browser or a proxy. `path`: that of the session."""
 
     session: str = ""
     path: str = ""
@@ -63,7 +63,7 @@ class Client:
     async def ask(
         self, call: str, who: Credentials = NOBODY, arguments: Mapping[str, str] | None = None, body: str = ""
     ) -> BackendAnswer:
-        """The answer to a call; `Refused` where the backend does not answer."""
+        """Return the answer to a call; raises `Refused` where the backend does not answer."""
         content = REQUESTS.dump_json(CallRequest(call, arguments or {}, body, who.session, who.path, who.proxy))
         if len(content) > LONGEST:
             raise Refused(413, "this is longer than anything that the desk takes.")
@@ -87,7 +87,7 @@ _DISPOSITION = re.compile(
 )
 FORM_TOKEN = "desk"  # the field of every form  # noqa: S105
 SAID, SEAL = "said", "seal"
-_FORM, _NOTE = "form", "note"  # what is sealed, so that one is not taken for the other
+_FORM, _NOTE = "form", "note"  # sealed with the content, so that one is not taken for the other
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; frame-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
@@ -102,7 +102,7 @@ _TEMPLATES = jinja2.Environment(
 
 
 class Wrong(Exception):
-    """The backend refused: what is wrong, where, and what to do."""
+    """The backend's refusal: what is wrong, where, and what to do."""
 
     def __init__(self, answer: BackendAnswer) -> None:
         super().__init__(answer.status)
@@ -123,42 +123,42 @@ class Visit:
 
     @property
     def token(self) -> str:
-        """A text in each form, so that no other page can send it: it is made from what only this session knows."""
+        """Return a text for each form, made from the session's secret, so that no other page can send the form."""
         return _seal(self.who, _FORM)
 
     def path(self, name: str) -> str:
-        """A part of the path that was asked."""
+        """Return a part of the requested path."""
         return str(self.request.path_params[name])
 
     def query(self, name: str, default: str = "") -> str:
-        """A part of the question behind the path."""
+        """Return a part of the query behind the path."""
         return self.request.query_params.get(name, default)
 
     def read(self, *names: str) -> dict[str, str]:
-        """These fields of the form; a field that was not sent is empty."""
+        """Return these fields of the form; a field that was not sent is empty."""
         return {name: self.form.get(name, "") for name in names}
 
     def to(self, path: str) -> str:
-        """The address of a page of the desk."""
+        """Return the address of a page of the desk."""
         return self.base + path
 
     async def ask(self, call: str, arguments: Mapping[str, str] | None = None, body: str = "") -> dict[str, Any]:
-        """A document of the backend; `Wrong` where it refuses."""
+        """Return a document of the backend; raises `Wrong` where it refuses."""
         return dict((await self.fetch(call, arguments, body)).document)
 
     async def fetch(self, call: str, arguments: Mapping[str, str] | None = None, body: str = "") -> BackendAnswer:
-        """An answer of the backend, which may be a file; `Wrong` where it refuses."""
+        """Return an answer of the backend, which may be a file; raises `Wrong` where it refuses."""
         answer = await self.client.ask(call, self.who, arguments, body)
         if answer.status != 200:
             raise Wrong(answer)
         return answer
 
     async def find_longest(self) -> int:
-        """How many bytes a form may have: more from somebody whom the backend knows, with a role."""
+        """Return the most bytes that a form may have: more from somebody whom the backend knows, with a role."""
         return LONGEST_FORM if (await self.client.ask("me", self.who)).status == 200 else LONGEST_UNKNOWN
 
     async def render(self, template: str, document: Mapping[str, Any], *, status: int = 200, **context: Any) -> Response:
-        """A page, from a document of the backend, which says who is logged in, and from `context`."""
+        """Return a page made from a document of the backend, which names the person who is logged in, and from `context`."""
         me = document.get("me") or (await self.ask("me"))["me"]
         note = self.query(SAID)
         given = {
@@ -175,7 +175,8 @@ class Visit:
         return show_page(template, given, status)
 
     def go(self, path: str, note: str = "", *, to: str = "") -> Response:
-        """A redirection to a page that says what was done; the seal keeps others from making it say anything."""
+        """Return a redirection to a page with a note on what was done; the seal keeps others from putting any other note
+        there."""
         address = self.to(path)
         if note:
             address += f"?{urlencode({SAID: note, SEAL: _seal(self.who, _NOTE, note)})}"
@@ -195,7 +196,7 @@ class Way:
 
 
 def show(path: str, template: str, call: str, *, sends: bool = False) -> Way:
-    """A page that shows the answer of a call to the parts of its path."""
+    """Return a page that shows the answer of a call to the parts of its path."""
 
     async def answer(visit: Visit) -> Response:
         return await visit.render(template, await visit.ask(call, visit.request.path_params))
@@ -204,7 +205,7 @@ def show(path: str, template: str, call: str, *, sends: bool = False) -> Way:
 
 
 def give(path: str, call: str, *, sends: bool = False, shown: bool = False) -> Way:
-    """A page that gives the file that a call answers to the parts of its path."""
+    """Return a page that gives the file that a call answers to the parts of its path."""
 
     async def answer(visit: Visit) -> Response:
         return pass_on(await visit.fetch(call, visit.request.path_params), shown=shown)
@@ -213,7 +214,7 @@ def give(path: str, call: str, *, sends: bool = False, shown: bool = False) -> W
 
 
 def show_page(template: str, given: Mapping[str, Any], status: int = 200) -> Response:
-    """A page of ours under the strictest policy: no script and no style but the desk's own files."""
+    """Return a page of ours under the strictest policy: no script and no style but the desk's own files."""
     page = HTMLResponse(_TEMPLATES.get_template(template).render(**given), status)
     page.headers["Content-Security-Policy"] = POLICY
     return page
@@ -236,8 +237,8 @@ class _Passed(StreamingResponse):
 
 
 def pass_on(answer: BackendAnswer, *, shown: bool = False) -> Response:
-    """A file of the backend, to be saved. One that is `shown`, in a frame of the desk, gets no
-    right except its styles and scripts, by their hashes."""
+    """Return a file of the backend, to be saved. One that is `shown`, in a frame of the desk, gets no right except its styles and
+    scripts, by their hashes."""
     response = _Passed(answer)
     if not shown:
         response.headers["Content-Disposition"] = f"attachment; filename*=UTF-8''{quote(answer.name)}"
@@ -258,7 +259,7 @@ def _name_hashes(hashes: Iterable[str]) -> str:
 async def read_form(
     request: Request, longest: int, find_longest: Callable[[], Awaitable[int]] | None = None
 ) -> tuple[dict[str, str], dict[str, bytes]]:
-    """The fields and files of a form that was sent, each name once. See `read_body` for how long it may be."""
+    """Return the fields and files of a form that was sent, each name once. `read_body` describes the limits of its length."""
     body = await read_body(request.stream(), longest, find_longest)
     kind = request.headers.get("content-type", "")
     if kind.partition(";")[0].strip().lower() == "multipart/form-data":
@@ -271,7 +272,8 @@ async def read_form(
 
 
 def _read_parts(kind: str, body: bytes) -> tuple[dict[str, str], dict[str, bytes]]:
-    """The fields and files of a form as browsers send it. A parser of mail would also take parts within parts, at any cost."""
+    """Return the fields and files of a form as browsers send it. A parser of mail would also take parts within parts, at any
+    cost."""
     named = _BOUNDARY.search(kind)
     first, *parts = (b"\r\n" + body).split(b"\r\n--" + named[1].encode(), _MOST_PARTS + 1) if named else [body]
     if first or not parts or not parts[-1].startswith(b"--"):
