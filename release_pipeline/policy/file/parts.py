@@ -33,7 +33,7 @@ from release_pipeline.policy.kinds import (
 
 @dataclass(slots=True)
 class Parts:
-    """None or absent where a part is not valid. `names` are all columns named."""
+    """The valid parts of a policy; a part that is not valid is None or absent. `names` are all columns named."""
 
     audience: Audience | None = None
     source: Source | None = None
@@ -54,7 +54,7 @@ class Parts:
 
     @property
     def is_series(self) -> bool:
-        """Whether there are several releases."""
+        """Return whether there are several releases."""
         names = self.releases.list or () if isinstance(self.releases, Scheduled) else self.releases
         return isinstance(names, tuple) and (len(names) > 1 or names == ())
 
@@ -70,12 +70,12 @@ class Parts:
 
     @property
     def kept(self) -> dict[str, KeepColumn]:
-        """The columns that are released as they are."""
+        """The columns that are released unmasked."""
         return pick(self.columns, KeepColumn)
 
     @property
     def counted(self) -> dict[str, KeepColumn | CountedColumn]:
-        """The columns that tables may count by: those that are kept, and those that are in no row."""
+        """The columns that tables may count by: kept ones, and those that are in no row."""
         return pick_counted(self.columns)
 
     @property
@@ -85,10 +85,10 @@ class Parts:
 
     @property
     def count(self) -> int:
-        """How many random parts the records are masked in."""
+        """Return how many random parts the records are masked in."""
         return (self.protect.partitions if self.protect else None) or 1
 
     def least_rows(self, k: int | None) -> int:
-        """How many records there are at least to cut into clusters: those of the largest random part."""
+        """Return the least number of records to cut into clusters: those of the largest random part."""
         rows = (self.gates.min_rows if self.gates else None) or 2 * (k or 1)
         return -(-rows // self.count)
