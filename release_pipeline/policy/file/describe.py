@@ -60,7 +60,7 @@ def _describe_limits(name: str, limits: Limits, *, within: str = "") -> Iterator
 
 
 def explain_linkage_gate(policy: Policy) -> Iterator[str]:
-    """Yield for which columns linkage is not tried, and how swapping would keep its limit; nothing without such a limit."""
+    """Yield why linkage is not tried, or how swapping would keep its limit; nothing without such a limit."""
     limit = policy.gates.linkage
     if limit is None:
         return

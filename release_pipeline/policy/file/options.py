@@ -296,7 +296,7 @@ class DpMdavOptions(MethodOptions):
 
     @classmethod
     def canonical_order(cls, *, masked: list[str], generalised: list[str]) -> dict[str, list[str]]:
-        """Return all masked columns: distances and curves take them in order."""
+        """Return the masked columns: distances and curves take them in order."""
         return {"columns": masked}
 
 
@@ -322,7 +322,7 @@ class MdavOptions(MethodOptions):
 
     @classmethod
     def canonical_order(cls, *, masked: list[str], generalised: list[str]) -> dict[str, list[str]]:
-        """Return all masked columns: distances take them in order."""
+        """Return the masked columns: distances take them in order."""
         return {"columns": masked}
 
 
@@ -363,7 +363,7 @@ class KEpsilonOptions(MethodOptions):
 
     @classmethod
     def canonical_order(cls, *, masked: list[str], generalised: list[str]) -> dict[str, list[str]]:
-        """Return all columns: the first of equally good levels, or cuts, is taken."""
+        """Return the generalised columns: the first of equally good levels, or cuts, is taken."""
         return {"order": generalised}
 
 

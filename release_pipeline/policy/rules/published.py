@@ -1,4 +1,4 @@
-"""What the tables of a policy must agree on with its columns, its method and its people."""
+"""Consistency rules between the tables of a policy and its columns, its method and its people."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _WEIGHED_BY = "Name the column with role: weight: kept, masked, or dropped with 
 
 
 def check_tables(parts: Parts) -> Iterator[Problem]:
-    """Every table: its method, its columns, its cells and its noise; and every column that is there for tables alone."""
+    """Yield the faults of every table: its method, columns, cells and noise; and of every column that only tables use."""
     used = {column for table in parts.tables.values() for column in table.columns}
     for name in pick(parts.columns, CountedColumn):
         if name not in used:
@@ -56,7 +56,7 @@ def check_tables(parts: Parts) -> Iterator[Problem]:
 
 
 def _check_method(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
-    """A guarantee that something can be added to; and one of its kind."""
+    """Yield a problem if the method has no guarantee to add to, or one of another kind."""
     definition = claim_of(protect).definition
     if not definition.composes:
         what = (
@@ -81,7 +81,7 @@ def _check_table(parts: Parts, name: str, table: Table) -> Iterator[Problem]:
         return
     weight = parts.columns.get(table.weight or "")
     if table.weight is not None and (weight is None or any(weight.find_faults(()))):
-        return  # the column says so
+        return  # the column's own check reports it
     axes = [Axis.of(part, parts.counted[name_of(part)]) for part in table.by]
     cells = sum(math.prod(len(axis.labels[min(level, len(axis.labels) - 1)]) for axis in axes) for level in _levels(axes))
     if cells > MOST_CELLS:
@@ -111,7 +111,8 @@ def _levels(axes: list[Axis]) -> range:
 
 
 def _check_columns(parts: Parts, here: Path, table: Table) -> Iterator[Problem]:
-    """Columns whose values are declared, kept or in no row; groups of all of them."""
+    """Yield a problem for columns whose values are not declared, or that are neither kept nor in no row; and for groups that do
+    not cover all values."""
     for number, part in enumerate(table.by):
         column = name_of(part)
         at = (*here, "by", number) if isinstance(part, str) else (*here, "by", number, "column")
@@ -124,7 +125,7 @@ def _check_columns(parts: Parts, here: Path, table: Table) -> Iterator[Problem]:
 
 
 def _find_unfit(parts: Parts, column: str) -> tuple[str, str] | None:
-    """Why a column cannot make cells."""
+    """Return why a column cannot make cells, and what to do; None if it can."""
     if column in parts.kept and parts.kept[column].reasons:
         why = "may have no value, and the cells of a table are declared values."
         return f"'{column}' {why}", "List its codes among the values, and blanks as one: missing: {category: NAME}."
@@ -141,7 +142,7 @@ def _find_unfit(parts: Parts, column: str) -> tuple[str, str] | None:
         what = f"'{column}' is dropped without values, which are the cells of a table."
         return what, "Declare its values with do: drop: it is in no row then, and tables count by it. Or keep it."
     if column in parts.names:
-        return None  # a fault of the column, which says so
+        return None  # the column's own check reports it
     known = name_some(parts.kept) if parts.kept else "none"
     return f"'{column}' is not declared under columns.", ask_for_near(column, parts.names, f"Columns with do: keep: {known}.")
 
@@ -157,7 +158,7 @@ def _check_groups(here: Path, part: Grouping, values: set[str]) -> Iterator[Prob
 
 
 def _check_sum(parts: Parts, here: Path, table: Table) -> Iterator[Problem]:
-    """What is added up is a number of every record, within a declared domain."""
+    """Yield a problem if what is added up is not a number of every record, within a declared domain."""
     if table.sum is None or table.sum in parts.noise or (table.sum in parts.names and table.sum not in parts.columns):
         return
     known = name_some(parts.noise) if parts.noise else "none"
@@ -168,7 +169,7 @@ def _check_sum(parts: Parts, here: Path, table: Table) -> Iterator[Problem]:
 
 
 def _check_having(parts: Parts, here: Path, table: Table) -> Iterator[Problem]:
-    """`having` names a masked column in which some records may have no value."""
+    """Yield a problem unless `having` names a masked column in which some records may have no value."""
     name = table.having
     if name is None or (name in parts.names and name not in parts.columns):
         return
@@ -181,7 +182,7 @@ def _check_having(parts: Parts, here: Path, table: Table) -> Iterator[Problem]:
 
 
 def _check_weight(parts: Parts, here: Path, table: Table) -> Iterator[Problem]:
-    """What records are weighed by is the column of that role, and its declared weights bound what is added up."""
+    """Yield a problem unless the weight is the column of that role, and its declared weights bound what is added up."""
     name = table.weight
     if name is None or (name in parts.names and name not in parts.columns):
         return
@@ -197,12 +198,11 @@ def _check_weight(parts: Parts, here: Path, table: Table) -> Iterator[Problem]:
         yield at, what, "Declare domain, grid and outside with the column: it is still not released."
 
 
-# What files of Stata and SPSS cannot hold is an error of the policy, with the way out: nothing is
-# cut, renamed or rounded.
+# Content that files of Stata and SPSS cannot hold is an error of the policy, with a remedy: nothing is cut, renamed or rounded.
 
 
 _PROGRAM = {"dta": "Stata", "sav": "SPSS"}
-_LONGEST_NAME = {"dta": 32, "sav": 64}  # of Stata in letters, of SPSS in bytes
+_LONGEST_NAME = {"dta": 32, "sav": 64}  # in letters for Stata, in bytes for SPSS
 _LONGEST_TEXT = 2045  # bytes of a cell
 _LARGEST = 10**300
 _LETTERS = {"dta": r"[^\W\d]\w*", "sav": r"[^\W\d_][\w.]*"}
@@ -214,14 +214,14 @@ _STRING_TYPE = re.compile(r"str[0-9]+")
 
 
 def check_published(parts: Parts) -> Iterator[Problem]:
-    """What each of these formats cannot hold; and that an open format is there too."""
+    """Yield what each of these formats cannot hold; and a problem if there is no open format too."""
     wanted = parts.publish.formats if parts.publish is not None else ()
     forms: list[SurveyFormat] = [form for form in SURVEY_FORMATS if form in wanted]
     if forms and not {"parquet", "csv"} & set(wanted):
         what = "there is no format that every program reads."
         yield ("publish", "formats"), what, "Add csv or parquet: files of Stata and SPSS go beside it."
     if not parts.complete:
-        return  # others say what is wrong
+        return  # other rules report it
     for form in forms:
         columns = list_columns(parts.columns, parts.suppress, form)
         yield from _check_names([column.name for column in columns], form)
@@ -253,7 +253,7 @@ def _check_names(names: list[str], form: SurveyFormat) -> Iterator[Problem]:
 
 
 def _check_column(column: FileColumn, source: AnyColumn, form: SurveyFormat) -> Iterator[tuple[str, str]]:
-    """What is wrong and what to do, of one column."""
+    """Yield what is wrong with one column, and what to do."""
     without = f"Release no {form}, or"
     if form == "dta" and len(column.label) > 80:
         yield "its label has more than 80 letters.", f"{without} shorten it."
