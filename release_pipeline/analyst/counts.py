@@ -219,7 +219,7 @@ def read_counts(folder: Path, facts: Facts) -> dict[str, Counts]:
         return {}
     file = folder / COUNTS
     header, rows = read_rows(file)
-    if tuple(header) == ("part", *HEADER):  # of several tables, each with counts of its own
+    if tuple(header) == ("part", *HEADER):  # of several tables, each with separate counts
         return {}
     if tuple(header) != HEADER:
         raise refuse_counts(file)
@@ -326,7 +326,7 @@ class Group:
 
 @dataclass(frozen=True)
 class GroupCount:
-    """How many records are in a group of one column and in one of another, with its interval."""
+    """The number of records in a group of one column and in one of another, with its interval."""
 
     one: str
     other: str

@@ -53,8 +53,8 @@ Parts: TypeAlias = tuple[IntArray, IntArray]
 
 @dataclass(frozen=True)
 class Groups:
-    """How many records of each group have a value in a column, and the sum of these values, in grid units. `inside`: the spread
-    of values within cells, or groups of them, on average over these records, computed from the released rows only."""
+    """The number of records in each group with a value in a column, and the sum of these values, in grid units. `inside`: the
+    spread of values within cells, or groups of them, on average over these records, computed from the released rows only."""
 
     held: IntArray
     total: FloatArray

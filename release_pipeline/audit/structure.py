@@ -1,7 +1,7 @@
 """The effect of a release on tables of a few columns.
 
 How far synthetic tables of one, two and three columns are from the original ones: total variation distances, next to
-those of as many original records drawn again with replacement, which shows the effect of chance alone on the same table.
+those of as many original records drawn again with replacement, which shows the effect of only chance on the same table.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ BRIEF = Effort(explore=30, prove=400, classes=4_000, counted=2, counts=200)  # a
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the audit of one promise found. `claimed` and `proved` are epsilons, rhos or shares of links; for counts, the least
+    """The result of the audit of one promise. `claimed` and `proved` are epsilons, rhos or shares of links; for counts, the least
     number that is promised and the least that was seen, None if there was nothing to count."""
 
     promise: str

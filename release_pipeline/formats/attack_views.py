@@ -59,7 +59,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class ClaimView:
-    """How often a value of the nearest row is right for people that the rows were made from, and for strangers. `beyond` is the
+    """The share of right values in the nearest row, for people that the rows were made from, and for strangers. `beyond` is the
     difference. `name` is empty for the mean over all columns."""
 
     name: str
@@ -71,7 +71,7 @@ class ClaimView:
 
 @dataclass(frozen=True, slots=True)
 class NearView:
-    """What the row nearest by the `known` columns reveals about people that synthetic rows were made from, compared with
+    """The information in the row nearest by the `known` columns, about people that synthetic rows were made from, compared with
     strangers: how often a row equals theirs in these columns, the median distance, and how often the nearest row's other columns
     are right (`claims`). If every column is known, each claim uses the row nearest by all other columns."""
 

@@ -105,7 +105,7 @@ def list_sums(population: PopulationView) -> list[int]:
 
 
 def draw_burndown(population: PopulationView) -> Chart:
-    """What remains after each charge as a line in steps, then, dashed, what would remain after what is planned.
+    """Return the chart of what remains: after each charge as a line in steps, and dashed after each planned release.
 
     Every coordinate is inside the picture, the lines never rise, and no two of the labels at the lines overlap.
     """

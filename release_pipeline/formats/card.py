@@ -185,7 +185,7 @@ class Anonymity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """What the same people have been exposed to in all, compared with the cap of their population."""
+    """The total exposure of the same people, compared with the cap of their population."""
 
     epsilon: Annotated[
         CardAmount | None,

@@ -53,7 +53,7 @@ Judged: TypeAlias = Annotated[Gate, BeforeValidator(Gate.from_json)]
 
 @dataclass(frozen=True, slots=True)
 class Clamped:
-    """What clamping removed from a column: a share of the records, and a share of the variance."""
+    """The effect of clamping on a column: the share of the records, and of the variance, that it removed."""
 
     share: float
     variance: float | None = None
@@ -105,7 +105,7 @@ class AtomShares:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """How many records were attacked, and of how many."""
+    """The number of records that were attacked, and of all."""
 
     tried: int
     among: int
@@ -147,7 +147,7 @@ NOTHING = AuditFigures(error={}, absolute_error={}, ks={}, wasserstein={}, curve
 
 @dataclass(frozen=True, slots=True)
 class BudgetStep:
-    """What one release took from the budget, in its unit; None is infinity."""
+    """The amount that one release took from the budget, in its unit; None is infinity."""
 
     release: str
     amount: int | None

@@ -114,7 +114,7 @@ class GroupMeanView:
 
 @dataclass(frozen=True, slots=True)
 class GroupMeansView:
-    """How far means of groups are off, on average; the same for records drawn again; and the worst of all that were
+    """The error of means of groups, on average; the same for records drawn again; and the worst of all that were
     `compared`."""
 
     mean: float
@@ -125,7 +125,7 @@ class GroupMeansView:
 
 @dataclass(frozen=True, slots=True)
 class PairDistance:
-    """How far the table of two columns is from the original table."""
+    """The distance of the table of two columns from the original table."""
 
     one: str
     other: str
@@ -162,7 +162,7 @@ class StructureView:
 
 @dataclass(frozen=True, slots=True)
 class ClosestView:
-    """How far the nearest synthetic row is from people that rows were made from, compared with people they were made without."""
+    """The distance of the nearest synthetic row from people that rows were made from, and from people they were made without."""
 
     median: float
     equal: ShareView | None
@@ -210,7 +210,7 @@ class WeightedPair:
 
 @dataclass(frozen=True, slots=True)
 class PopulationRisk:
-    """What a sample of so many records shows about the population that it was drawn from (`mechanisms.basis.samples`): how many
+    """Estimates from a sample of so many records for the population that it was drawn from (`mechanisms.basis.samples`): how many
     records are unique by their released quasi-identifiers, how many of these are expected to be unique in the population, how
     many records somebody who knows the population is expected to identify correctly, and the largest risk of one record."""
 
@@ -232,7 +232,7 @@ class SampleView:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What a model learns about one target, from released and from original records: F-measures, 0 to 1."""
+    """The quality of a model of one target, learned from released and from original records: F-measures, 0 to 1."""
 
     model: str
     released: float
@@ -321,7 +321,7 @@ class LookView:
 
 @dataclass(frozen=True, slots=True)
 class SwapView:
-    """How the values of `columns` were swapped: inside blocks of at least `k` people with the same entries in the `alike`
+    """The swapping of the values of `columns`: inside blocks of at least `k` people with the same entries in the `alike`
     columns. `blocks` and `smallest`: the number of blocks, and the records of the smallest; 0 before there are any."""
 
     k: int

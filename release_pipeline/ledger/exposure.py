@@ -55,7 +55,7 @@ def read_exposure(site: Site, account: Account) -> Exposure:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """How many people are in two populations or policies, and the most that one person was charged for over all of them, by
+    """The number of people in two populations or policies, and the most that one person was charged for over all of them, by
     definition and scope in nano-epsilon (None is infinity). `unknown`: charged releases whose people were not stored;
     `identifiers`: by person column, the populations whose persons it identifies."""
 

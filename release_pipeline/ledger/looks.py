@@ -89,7 +89,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Charged:
-    """What a release was charged for, or would be: its policy's name, its population and all its predecessors, and the origins of
+    """The object of a charge, noted or planned: its policy's name, its population and all its predecessors, and the origins of
     its records, if they are known."""
 
     policy: str

@@ -1,4 +1,4 @@
-"""What the registry proves about the office and about clocks, and what witnesses receive of it.
+"""The registry's proofs about the office and about clocks, and the part that witnesses receive.
 
 The office as the registry proves it: who followed whom, and whose keys were revoked from which moment.
 

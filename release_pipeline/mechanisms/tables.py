@@ -100,7 +100,7 @@ _REMEDY = "Use a larger epsilon, a coarser grid or a narrower domain."
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """How much one replaced record changes the cells of a level, in L1, and in L2 squared."""
+    """The largest change of a level's cells by one replaced record, in L1, and in L2 squared."""
 
     l1: int
     l2_squared: int

@@ -71,8 +71,9 @@ def name_attacks(criterion: str, columns: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Closest:
-    """How far the nearest released row is from people that the table was made from, and from people that it was made without: the
-    median of Gower's distance (0 to 1, every column counting equally), and the share of people who have an identical row."""
+    """The distance of the nearest released row from people that the table was made from, and from people that it was made
+    without: the median of Gower's distance (0 to 1, every column counting equally), and the share of people who have an identical
+    row."""
 
     median: float
     equal: Share
@@ -88,7 +89,7 @@ def find_closest(table: Attacked, people: People) -> Closest:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """How often the nearest row's value of one column is right: for people that the table was made from, for people that it was
+    """The share of right values of one column in the nearest row: for people that the table was made from, for people that it was
     made without, and for all originals with the best constant; and the difference of the first two."""
 
     name: str

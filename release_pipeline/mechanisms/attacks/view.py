@@ -74,8 +74,8 @@ class Attacked:
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Who is attacked, as rows of a table: `targets`, and as many in the `control` group; and the released rows that are `left`
-    to the attacker. If rows are synthetic, the table was made from the first and without the second."""
+    """The attacked people, as rows of a table: `targets`, and as many in the `control` group; and the released rows that are
+    `left` to the attacker. If rows are synthetic, the table was made from the first and without the second."""
 
     targets: Rows
     control: Rows
@@ -87,7 +87,7 @@ class Attack:
     """The result of an attack.
 
     attack   the share of successes against people whose own rows were there
-    control  the same against people whose own rows had been taken out
+    control  the share against people whose own rows had been removed
     guess    the share of successes of somebody who does not use near rows
     risk     the attack's successes beyond the control group's, as a share of what was left to gain (`difference_beyond`)
     worst    the column with most of the risk, if the attack shows it; empty otherwise, or without risk

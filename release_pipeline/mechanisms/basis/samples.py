@@ -30,8 +30,9 @@ SERIES, TERMS = 32, 32  # with so many records or more, a series of so many term
 
 @dataclass(frozen=True, slots=True)
 class PopulationRisk:
-    """How many records of a sample are unique in it by their quasi-identifiers, and how many of these are expected to be unique
-    in the population too; how many re-identifications to expect if all are tried; and the largest risk of one record."""
+    """The risk of a sample: the number of records that are unique in it by their quasi-identifiers, the expected number of these
+    that are unique in the population too, the expected number of re-identifications if all are tried, and the largest risk of one
+    record."""
 
     sample_uniques: int
     population_uniques: float
@@ -110,7 +111,7 @@ def _check(group: IntArray, weights: npt.NDArray[np.float64]) -> None:
 
 # A share measured on a sample, with its sampling interval, and the difference of two shares.
 #
-# The interval is Wilson's (WIL27), 95%: all p for which the mean found lies within 1.96 sqrt(p(1-p)/n) of p. It is made for yes
+# The interval is Wilson's (WIL27), 95%: all p for which the measured mean is within 1.96 sqrt(p(1-p)/n) of p. It is made for yes
 # and no; a mean of numbers in [0, 1] gets the same one, because the variance of such a number is at most p(1-p), which yes and no
 # attain: so it is not too short. Trials are treated as drawn with replacement; without, the mean varies less.
 

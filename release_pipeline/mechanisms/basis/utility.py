@@ -21,7 +21,7 @@ from release_pipeline.mechanisms.basis.tally import Tally
 
 @dataclass(frozen=True, slots=True)
 class Clamping:
-    """What clamping to the declared domain removed from a column: the `share` of records outside, and the mean square of how far
+    """The effect of clamping to the declared domain on a column: the `share` of records outside, and the mean square of how far
     they were moved over the `variance` of the raw values (over 1 if nearly all were moved far)."""
 
     share: float

@@ -1,7 +1,7 @@
 """Masses that explain noisy counts: the likely number of records in each cell, given all stages and typical shapes of columns.
 
-Noisy counts alone are not a distribution: they are negative here and there, and in a long empty tail noise looks like records
-that carry most of the variance. So masses p of fine cells are fitted, p = softmax(f + s a + log width), with the largest
+Noisy counts by themselves are not a distribution: they are negative here and there, and in a long empty tail noise looks like
+records that carry most of the variance. So masses p of fine cells are fitted, p = softmax(f + s a + log width), with the largest
 
     - sum over stages and cells of sqrt((y - n p)^2 + (d t)^2) / t       the likelihood of Laplace noise, smooth near 0
     - f' K^-1 f / 2                                                      f is smooth: Matern 3/2 over octaves

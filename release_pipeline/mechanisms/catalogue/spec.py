@@ -38,9 +38,9 @@ class Definition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListLoss:
-    """What the whole list of a column's values can lose, in multiples of the epsilon of one centroid. `factor` takes the number
-    of clusters; None if widths and order of the columns matter, too. `text`: the factor in a sentence; `counts`: whether the
-    number of clusters matters."""
+    """The largest loss of the whole list of a column's values, in multiples of the epsilon of one centroid. `factor` takes the
+    number of clusters; None if widths and order of the columns matter, too. `text`: the factor in a sentence; `counts`: whether
+    the number of clusters matters."""
 
     factor: Callable[[int], Fraction | int] | None
     text: str

@@ -192,7 +192,7 @@ Positions = npt.NDArray[np.intp]
 
 def describe_alike(columns: Sequence[FloatArray]) -> FloatArray:
     """Return the features that make records similar, a row for each record: for every column its numbers and its mid-ranks, which
-    MDAV scales to unit variance. Numbers alone leave rank correlations off by .021 on RAND HIE, ranks alone move values by .52 of
+    MDAV scales to unit variance. Only numbers leave rank correlations off by .021 on RAND HIE, only ranks move values by .52 of
     the variance; both together .008 and .33. A missing number counts as the middle one, and that it is missing is a feature."""
     features = list[FloatArray]()
     for column in columns:

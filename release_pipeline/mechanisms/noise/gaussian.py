@@ -110,9 +110,9 @@ def _attempt(law: GaussianLaw, t: WordArray, now: Round) -> tuple[Places, IntArr
 
 @dataclass(frozen=True, slots=True)
 class GaussianLaw:
-    """What the sampler needs of v = N/D: t, the exact exponent, and the fixed-point numbers of its enclosure.
+    """The sampler's form of v = N/D: t, the exact exponent, and the fixed-point numbers of its enclosure.
 
-    With f such that s = sigma 2^f lies in [2^30, 2^31): centre floor(2^f v/t), factor floor(2^59 / s), limit 8 floor(s).
+    With f such that s = sigma 2^f is in [2^30, 2^31): centre floor(2^f v/t), factor floor(2^59 / s), limit 8 floor(s).
     """
 
     numerator: int
@@ -125,7 +125,7 @@ class GaussianLaw:
 
     @classmethod
     def of(cls, v: Fraction) -> GaussianLaw:
-        """Return the law of variance v, computed in whole numbers: floor(sqrt(x)) = isqrt(floor(x))."""
+        """Return the form for variance v, computed in whole numbers: floor(sqrt(x)) = isqrt(floor(x))."""
         n, d = v.numerator, v.denominator
         t = isqrt(n // d) + 1
         f = (61 - _floor_log2(n, d)) // 2

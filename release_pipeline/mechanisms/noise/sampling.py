@@ -127,7 +127,7 @@ _WHOLE_ROW_SHARE = 256  # with fewer than one draw in so many left, their words 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where attempts find their words: attempt a of a lane has `words`, from position words * lane of substream first + a."""
+    """The position of attempts' words: attempt a of a lane has `words`, from position words * lane of substream first + a."""
 
     words: int
     first: int = 0
