@@ -152,7 +152,7 @@ def _list_voters(votes: Iterable[Vote], digest: str | None) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """A hold of a policy's series: since when, by whom, and why."""
+    """That the series of a policy is held: since when, by whom, and why."""
 
     policy: Annotated[str, "whose series"]
     since: Annotated[Moment, "when `hold` was given"]

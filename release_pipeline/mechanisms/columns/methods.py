@@ -48,8 +48,8 @@ _NOBODY = np.empty(0, dtype=np.intp)
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The claim of a release: `definition` dp, idp or zcdp, its epsilon, and the scope that it covers; for zcdp the delta of that
-    epsilon, and rho. Never wider than proved."""
+    """The claim of a release: `definition` dp, idp or zcdp, its epsilon, and the scope that it covers; for zcdp the delta at
+    which it is that epsilon, and rho. Never wider than proved."""
 
     definition: str
     epsilon: Epsilon
@@ -70,8 +70,8 @@ class Statistics:
 
     `atoms`, in grid units, ascending: values that consistency may not move. `public_scale`: the scale of every sum, if anybody
     can compute it (`dp-um`, `laplace`). `variance`: of the discrete Gaussian, if the noise is that; `scale` is then about the
-    standard deviation. `is_noisy`: false for exact means, which are released unmasked, on the grid or not. `are_records`: every
-    record is a separate cluster, in record order.
+    standard deviation. `is_noisy`: false for exact means, which are released without noise, on the grid or not. `are_records`:
+    every record is a separate cluster, in record order.
     """
 
     grid: Grid
