@@ -1,10 +1,10 @@
-"""What an analyst needs to use a release well, from public facts alone: its privacy card and its data.
+"""The analyst's kit: estimates from a release's privacy card and data, using public facts only.
 
     from release_pipeline.analyst import read_release
     release = read_release("my-people/1/r1")
     release.noise_of("income"), release.mean("income")
 
-Everything that it cannot answer honestly it declines in words (`NoHonestAnswer`).
+It declines a question that it cannot answer honestly, and says why (`NoHonestAnswer`).
 """
 
 from release_pipeline.analyst.facts import Facts, NoHonestAnswer, read_facts

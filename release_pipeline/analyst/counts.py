@@ -1,10 +1,11 @@
-"""Shares, quantiles and means of the confidential table from the noisy counts that a release was made of.
+"""Shares, quantiles and means of the confidential table, estimated from the noisy counts that a release was made from.
 
-Only the counts of the last stage are used. Which cells it has follows from the counts before it, whose noise says nothing of its
-own: given the cells, the noise of each count is a fresh draw of a known law, and intervals hold as they say. Where in its cell a
-record is was not measured, so that an interval spans what the ends of the cells allow.
+Only the counts of the last stage are used. Its cells follow from earlier counts, whose noise is independent of its own: given the
+cells, the noise of each count is a fresh draw from a known distribution, so intervals have the stated level. The position of a
+record in its cell was not measured, so an interval spans what the ends of the cells allow.
 
-The number of records n is public: the counts of some cells are n less those of all others, and the fewer are added up.
+The number of records n is public: the counts of some cells are n minus those of all others, so the smaller set of cells is added
+up.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ from release_pipeline.mechanisms.whole_table.design import SummedNoise
 from release_pipeline.sentences import ANALYST, KIT
 
 COUNTS = "data.counts.csv"
-MISSING = "missing: "  # how the cell of a reason to have no value begins
-_STEPS, _HALVES = 100, 30  # by which the mean of those that have a value is looked for
+MISSING = "missing: "  # prefix of the cell of a reason for no value
+_STEPS, _HALVES = 100, 30  # of the search for the mean of records that have a value
 HEADER = ("column", "stage", "first", "last", "count", "noise")
 
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """The cells of a column that were counted last, ascending: from `first` to `last` in grid units, with noise of one law on
-    each count. `missing`: the counts of records without a value, by the `reasons`."""
+    """The cells of a column that were counted last, ascending: from `first` to `last` in grid units, with the same noise
+    distribution for each count. `missing`: the counts of records without a value, by the `reasons`."""
 
     grid: Grid
     records: int
@@ -49,7 +50,7 @@ class Counts:
     missing: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def lacking(self, reason: str | None, level: float) -> Interval:
-        """The share of the records that have no value, for one reason or for any."""
+        """Return an interval for the share of records without a value, for one reason or for any."""
         check_level(level)
         if reason is not None and reason not in self.reasons:
             known = f"Reasons: {', '.join(self.reasons)}." if self.reasons else "The policy has none: every record has a value."
@@ -61,7 +62,7 @@ class Counts:
         return Interval(estimate, lower, upper, level, "law", ANALYST("counts.exact"))
 
     def share(self, low: float, high: float, level: float) -> Interval:
-        """The share of the records from `low` to `high`."""
+        """Return an interval for the share of records from `low` to `high`."""
         check_level(level)
         if not low <= high:
             raise InvalidArgument("the range begins above its end.", where="low, high")
@@ -79,7 +80,7 @@ class Counts:
         return Interval(estimate, lower, upper, level, "bound", ANALYST("counts.spanned"))
 
     def quantile(self, share: float, level: float) -> Interval:
-        """The least value that so large a share of the records do not exceed."""
+        """Return an interval for the least value that this share of the records does not exceed."""
         check_level(level)
         if not 0 < share <= 1:
             raise InvalidArgument("the share lies above 0, and is 1 at the most.", where="share")
@@ -93,8 +94,8 @@ class Counts:
         return self._find_cell(held - rank, reach, level, ANALYST("counts.quantile"))
 
     def _find_cell(self, beyond: FloatArray, reach: FloatArray, level: float, basis: str) -> Interval:
-        """The value at which `beyond` becomes 0 or more, by its noisy values at the edges of cells, which are off by `reach` at
-        the most."""
+        """Return an interval for the value at which `beyond` becomes 0 or more, from its noisy values at the edges of cells, each
+        off by at most `reach`."""
         possible = np.flatnonzero((beyond[:-1] - reach[:-1] < 0) & (beyond[1:] + reach[1:] >= 0))
         likely = min(int(np.searchsorted(np.maximum.accumulate(beyond[1:]), 0.0)), len(self.count) - 1)
         low, high = (int(possible[0]), int(possible[-1])) if len(possible) else (likely, likely)
@@ -104,8 +105,8 @@ class Counts:
         return Interval(estimate, lower, upper, level, "bound", basis)
 
     def mean(self, level: float) -> Interval:
-        """The mean: c + sum (v - c) count / n for any c, as the counts of all cells are n. c is the middle of the cells' values,
-        for which the noise is small; v the first and the last value of a cell."""
+        """Return an interval for the mean. It is c + sum (v - c) count / n for any c, because the counts of all cells add up to
+        n. c is the middle of the cells' values, for which the noise is small; v the first and the last value of a cell."""
         check_level(level)
         if self.reasons:
             return self.mean_of_values(level)
@@ -119,9 +120,9 @@ class Counts:
         return Interval(estimate, lower, upper, level, "bound", ANALYST("counts.mean"))
 
     def _quantile_of_values(self, share: float, level: float) -> Interval:
-        """The quantile over the records that have a value. With N of them, of which B lie below an edge, the quantile lies above
-        it if B < q N. N is n less those without a value, so that B - q N is a sum of the counts below and of q times those of
-        the reasons; or, with fewer counts, of those above."""
+        """Return an interval for the quantile over the records that have a value. With N of them, B of which are below an edge,
+        the quantile is above it if B < q N. N is n minus the records without a value, so B - q N is a sum of the counts below and
+        q times those of the reasons; or, if that takes fewer counts, of those above."""
         below = np.tri(len(self.count) + 1, len(self.count), -1, dtype=np.bool_)  # the cells before each edge
         lacking = np.ones(len(self.missing))
         counts, beyond, reach = np.append(self.count, self.missing), list[float](), list[float]()
@@ -135,8 +136,8 @@ class Counts:
         return self._find_cell(np.array(beyond), np.array(reach), level, ANALYST("counts.quantile_of_values"))
 
     def mean_of_values(self, level: float) -> Interval:
-        """The mean over the records that have a value: the m for which sum (v - m) count may be 0, v the first or the last value
-        of a cell, by a bound on the noise of that sum."""
+        """Return an interval for the mean over the records that have a value: all m for which sum (v - m) count may be 0, v being
+        the first or the last value of a cell, by a bound on the noise of that sum."""
         width = float(self.grid.width)
         first: FloatArray = self.first.astype(np.float64)
         last: FloatArray = self.last.astype(np.float64)
@@ -155,43 +156,43 @@ class Counts:
         return self.grid.restore(units.astype(np.float64))
 
     def interval_of(self, count: int, records: int, level: float) -> Interval:
-        """The interval of one count with this noise, from 0 to `records`."""
+        """Return the interval of one count with this noise, from 0 to `records`."""
         check_level(level)
         off = self._quantile_of(1, level)
         low, estimate, high = np.clip(np.array([count - off, count, count + off]), 0, records).tolist()
         return Interval(estimate, low, high, level, "law", ANALYST("counts.group"))
 
     def over(self, grid: Grid, first: IntArray, last: IntArray, count: IntArray) -> Counts:
-        """Counts of another column with this noise."""
+        """Return the counts of another column with this noise."""
         return replace(self, grid=grid, first=first, last=last, count=count)
 
     def _sum(self, cells: npt.NDArray[np.bool_]) -> float:
-        """The records in these cells."""
+        """Return the noisy number of records in these cells."""
         cells, counts = self._with_missing(cells)
         if 2 * int(cells.sum()) <= len(cells):
             return float(counts[cells].sum())
         return self.records - float(counts[~cells].sum())
 
     def _with_missing(self, cells: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.bool_], IntArray]:
-        """Some of the cells, among all that there are: those of the reasons come last."""
+        """Return flags for these cells among all cells, and the counts of all cells; the cells of the reasons come last."""
         without = np.zeros(len(self.count) + len(self.missing) - len(cells), dtype=np.bool_)
         return np.append(cells, without), np.append(self.count, self.missing)
 
     def _quantile(self, cells: npt.NDArray[np.bool_], level: float) -> float:
-        """How far the sum of these cells is off at most, at this level."""
+        """Return how far the sum of these cells is off at most, at this level."""
         cells, _ = self._with_missing(cells)
         draws = min(int(cells.sum()), int((~cells).sum()))
         return self._quantile_of(draws, level) if draws else 0.0
 
     def _quantile_of(self, counts: int, level: float) -> float:
-        """How far the sum of so many counts is off at most, at this level."""
+        """Return how far the sum of so many counts is off at most, at this level."""
         noise, draws = self.noise.noise, counts * self.noise.terms
         if isinstance(noise, LaplaceNoise):
             return quantile_of_sum(noise.scale, draws, level)
         return quantile_of_gaussian(noise.variance, draws, level)
 
     def _bound(self, weights: FloatArray, level: float) -> float:
-        """How far a weighted sum of all counts is off at most, at this level."""
+        """Return how far a weighted sum of all counts is off at most, at this level."""
         noise, weights = self.noise.noise, np.repeat(weights, self.noise.terms)
         if isinstance(noise, LaplaceNoise):
             return bound_weighted(weights, noise.scale, level)
@@ -199,8 +200,8 @@ class Counts:
 
 
 def _first_possible(is_possible: Callable[[float], bool], begin: float, end: float) -> float:
-    """Where numbers begin to be possible on the way from `begin` to `end`: looked for step by step, and then by halves, from the
-    side of those that are not; `end` where none is."""
+    """Return where numbers begin to be possible on the way from `begin` to `end`, searched step by step and then by halving, from
+    the impossible side; `end` if none is possible."""
     steps = np.linspace(begin, end, _STEPS + 1).tolist()
     index = next((index for index, step in enumerate(steps) if is_possible(step)), None)
     if not index:
@@ -213,12 +214,12 @@ def _first_possible(is_possible: Callable[[float], bool], begin: float, end: flo
 
 
 def read_counts(folder: Path, facts: Facts) -> dict[str, Counts]:
-    """The counts in a package, by column; none where the method publishes none."""
+    """Return the counts in a package, by column; empty if the method publishes none."""
     if not counts_by_value(facts):
         return {}
     file = folder / COUNTS
     header, rows = read_rows(file)
-    if tuple(header) == ("part", *HEADER):  # of several tables, each with counts of its own
+    if tuple(header) == ("part", *HEADER):  # of several tables, each with separate counts
         return {}
     if tuple(header) != HEADER:
         raise refuse_counts(file)
@@ -229,7 +230,7 @@ def read_counts(folder: Path, facts: Facts) -> dict[str, Counts]:
 
 
 def read_rows(file: Path) -> tuple[list[str], list[list[str]]]:
-    """The header of a file with noisy counts, and the rows below it."""
+    """Return the header of a file with noisy counts, and the rows below it."""
     try:
         with file.open(newline="", encoding="utf-8") as text:
             header, *rows = csv.reader(text)
@@ -241,12 +242,12 @@ def read_rows(file: Path) -> tuple[list[str], list[list[str]]]:
 
 
 def counts_by_value(facts: Facts) -> bool:
-    """Whether the method of a release counts by value."""
+    """Return whether the method of a release counts by value."""
     return facts.method in METHODS and facts.spec.family == "by-value"
 
 
 def find_counts(counts: Mapping[str, Counts], facts: Facts, name: str) -> Counts:
-    """The counts of a masked column, or `NoHonestAnswer`."""
+    """Return the counts of a masked column; raises `NoHonestAnswer` if there are none."""
     if name not in counts:
         facts.masked_column(name)
         why = KIT("decline.parts") if facts.in_parts else ANALYST("decline.no_counts", method=facts.method)
@@ -260,8 +261,8 @@ def _read_last_stage(rows: list[list[str]], facts: Facts, name: str) -> Counts:
 
 
 def _read_column(rows: list[list[str]], facts: Facts, name: str, *, at: int) -> Counts:
-    """The counts of one column, a row for each cell; `at`: where a row has the first value of the cell, or the reason for none.
-    The cells of a column of listed values are numbered from 0."""
+    """Return the counts of one column, a row for each cell; `at`: the position in a row of the first value of the cell, or the
+    reason for none. The cells of a column of listed values are numbered from 0."""
     known = facts.columns[name]
     without = [row for row in rows if row[at].startswith(MISSING)]
     valued = rows[: len(rows) - len(without)]
@@ -282,13 +283,13 @@ def _read_column(rows: list[list[str]], facts: Facts, name: str, *, at: int) -> 
 
 
 def _read_noise(rows: list[list[str]]) -> SummedNoise:
-    """The noise of these counts, which have all the same."""
+    """Return the noise of these counts, which is the same for all."""
     [noise] = {row[5] for row in rows}
     return SummedNoise.read(noise)
 
 
 def _read_ends(known: ColumnFacts, grid: Grid, ends: Sequence[Sequence[str]]) -> tuple[IntArray, IntArray]:
-    """The first and the last number of each cell, in grid units: together they are the domain."""
+    """Return the first and the last number of each cell, in grid units; together the cells are the domain."""
     first, last = (np.array(grid.units_of([known.number_text(pair[end]) for pair in ends]), dtype=np.int64) for end in (0, 1))
     if first[0] != 0 or last[-1] != grid.width or (first[1:] != last[:-1] + 1).any():
         raise ValueError("cells that are not all of the domain")
@@ -296,12 +297,11 @@ def _read_ends(known: ColumnFacts, grid: Grid, ends: Sequence[Sequence[str]]) ->
 
 
 def refuse_counts(file: Path) -> InvalidArgument:
-    """The error that a file is of another release, or was changed."""
+    """Return the error for a file that belongs to another release, or was changed."""
     return InvalidArgument("these are not the noisy counts of this release.", where=str(file), remedy="Take all files of it.")
 
 
-# What the noisy counts of a whole table answer: of single columns as above, and of two columns by
-# the groups of both.
+# Answers from the noisy counts of a whole table: on single columns as above, and on two columns by the groups of both.
 #
 # Counts of different tables do not quite add up to each other, as their noise differs: each answer
 # is from one table. Where columns were counted together, the counts of a pair are sums over the
@@ -315,7 +315,7 @@ PAIRS_HEADER = ["one", "group_of_one", "other", "group_of_other", "count", "nois
 
 @dataclass(frozen=True)
 class Group:
-    """Cells of a column that are one in the tables of pairs. `first` and `last`: its numbers in grid units, None where it has
+    """Cells of a column that are one group in the tables of pairs. `first` and `last`: its numbers in grid units, None if it has
     none; `has_missing`: whether it has records without a value."""
 
     label: str
@@ -326,7 +326,7 @@ class Group:
 
 @dataclass(frozen=True)
 class GroupCount:
-    """How many records are in a group of one column and in one of another, with its interval."""
+    """The number of records in a group of one column and in one of another, with its interval."""
 
     one: str
     other: str
@@ -335,7 +335,8 @@ class GroupCount:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """The table of two columns, with noise of one law on each count: `counts`, groups of the first by groups of the other."""
+    """The table of two columns, with the same noise distribution for each count: `counts`, groups of the first by groups of the
+    other."""
 
     one: str
     other: str
@@ -347,7 +348,7 @@ class Pair:
     records: int
 
     def cells(self, *, level: float = 0.95) -> tuple[GroupCount, ...]:
-        """Every count, with its interval."""
+        """Return every count, with its interval."""
         return tuple(
             GroupCount(group.label, other.label, self.law.interval_of(int(self.counts[i, j]), self.records, level))
             for i, group in enumerate(self.groups_of_one)
@@ -355,9 +356,9 @@ class Pair:
         )
 
     def means(self, *, level: float = 0.95) -> dict[str, Interval]:
-        """Intervals for the mean of the other column in each group of the first one, over the records that have a value. Their
-        estimate is NaN where a group of the other column has several values: the counts do not show where in its group a record
-        is, and the middle can be far off. Then intervals are as wide as groups are."""
+        """Return intervals for the mean of the other column in each group of the first one, over the records that have a value.
+        Their estimate is NaN if a group of the other column has several values: the counts do not show where in its group a
+        record is, and the middle can be far off. Then intervals are as wide as groups are."""
         if self.grid_of_other is None:
             raise NoHonestAnswer(ANALYST("decline.no_numbers"), where=self.other)
         valued = [column for column, group in enumerate(self.groups_of_other) if group.first is not None]
@@ -377,7 +378,7 @@ class Pair:
 
 
 def read_cells(folder: Path, facts: Facts) -> tuple[dict[str, Counts], dict[tuple[str, str], Pair]]:
-    """The counts of every column, and those of every pair of columns, in both orders."""
+    """Return the counts of every column, and those of every pair of columns, in both orders."""
     if not facts.counts_whole_table:
         return {}, {}
     cells, pairs = _read(folder / COUNTS, CELLS_HEADER), _read(folder / PAIRS, PAIRS_HEADER)
@@ -398,7 +399,7 @@ def _read(file: Path, header: list[str]) -> list[list[str]]:
 
 
 def _read_groups(rows: list[list[str]], counts: Counts) -> Iterator[Group]:
-    """The groups of a column: which of its cells each has."""
+    """Yield the groups of a column, each with its cells."""
     group_of = [int(row[3]) for row in rows]
     for group in range(max(group_of) + 1):
         cells = [cell for cell, other in enumerate(group_of) if other == group]

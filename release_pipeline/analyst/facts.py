@@ -1,5 +1,5 @@
-"""What a privacy card declares of a release, as far as an analysis needs it. Every field is public: nothing here comes from
-confidential data."""
+"""The facts that a privacy card declares about a release, as far as an analysis needs them. Every field is public: nothing here
+comes from confidential data."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from release_pipeline.sentences import ANALYST
 
 FORMAT = "privacy-card/1"
 INSIDE, ANYWHERE, ON = "inside", "anywhere", "on"
-SYNTHESISE = "synthesise"  # of one whose entries are nobody's
-MISSING = "missing"  # what is done to a column that says why the cells of another one are empty
+SYNTHESISE = "synthesise"  # of a column whose entries are synthetic
+MISSING = "missing"  # how a column is masked that has the reasons why cells of another one are empty
 
 
 class NoHonestAnswer(ReleasePipelineError):
-    """The kit declines: public facts bound no honest answer. What it says is why, and what to do instead."""
+    """The kit declines: public facts bound no honest answer. The message says why, and what to do instead."""
 
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """One released column. `grid` and `epsilon` (of one record) are None where it has no domain or no noise. `atoms`: values that
-    consistency did not move, as the card writes them. `clock`: of dates and times, which the grid counts in whole units from
-    the first of the domain. `label` and `labels`: what it and its entries are called, as the steward says."""
+    """One released column. `grid` and `epsilon` (of one record) are None for a column without a domain or without noise. `atoms`:
+    values that consistency did not move, as the card writes them. `clock`: for dates and times, which the grid counts in whole
+    units from the first of the domain. `label` and `labels`: the steward's names for the column and its entries."""
 
     name: str
     done: str
@@ -51,13 +51,13 @@ class ColumnFacts:
     values: tuple[str, ...] = ()
 
     def number_text(self, value: str) -> str:
-        """A value of the card as the text of a number of its grid."""
+        """Return a value of the card as the text of a number of its grid."""
         return value if self.clock is None else str(self.clock.find(value))
 
 
 @dataclass(frozen=True)
 class LevelFacts:
-    """A level of a table next to the rows: its number, its cells, and the law of the noise of each."""
+    """A level of a table next to the rows: its number, its cells, and the noise distribution of each cell."""
 
     number: int
     cells: int
@@ -66,7 +66,7 @@ class LevelFacts:
 
 @dataclass(frozen=True)
 class WeightFacts:
-    """The weights of a table: their column, which need not be released, and the least and the largest that there may be."""
+    """The weights of a table: their column, which need not be released, and the least and the largest possible weight."""
 
     column: str
     least: Fraction
@@ -76,9 +76,9 @@ class WeightFacts:
 @dataclass(frozen=True)
 class TableFacts:
     """A table next to the rows. `sum`: the column that is added up in it, None where records are counted; `deep`: the column that
-    has several levels; `levels`: the coarsest first; `step`: a step of its noise; `weight`: what each record counts by, where
-    that is not 1; `having`: the column that counted records have a value in; `lacking`: records without a value add nothing to
-    the sum."""
+    has several levels; `levels`: the coarsest first; `step`: a step of its noise; `weight`: the weight of each record, if it is
+    not 1; `having`: the column in which counted records must have a value; `lacking`: records without a value add nothing to the
+    sum."""
 
     name: str
     file: str
@@ -93,22 +93,21 @@ class TableFacts:
 
     @property
     def is_deep(self) -> bool:
-        """Whether it has several levels."""
+        """Return whether the table has several levels."""
         return len(self.levels) > 1
 
     @property
     def has_public_total(self) -> bool:
-        """Whether every record is counted in one cell of each level: how many there are is public."""
+        """Return whether every record is counted in one cell of each level, so that the number of records is public."""
         return self.sum is None and self.weight is None and self.having is None and not self.lacking
 
 
 @dataclass(frozen=True)
 class Facts:
     """One release: its method and options, how many records went in and came out, and its columns. `on_grid`: every masked value
-    is a point of its column's grid; where values were moved into their domain, they were rounded to it too.
-    `delta`: that of its epsilon, under zcdp. `tables`: those next to the rows. `total`: what the whole release loses of one
-    record, epsilon or, with a delta, rho; None where the card does not say. `is_swapped`: values changed
-    places."""
+    is a point of its column's grid; where values were moved into their domain, they were rounded to it too. `delta`: the delta of
+    its epsilon, under zcdp. `tables`: the tables next to the rows. `total`: the loss of the whole release for one record, epsilon
+    or, with a delta, rho; None if the card does not say. `is_swapped`: values were swapped."""
 
     method: str
     scope: str
@@ -127,17 +126,17 @@ class Facts:
 
     @property
     def by_rho(self) -> bool:
-        """Whether its noise is the discrete Gaussian, and its epsilon goes with a delta."""
+        """Return whether the noise is the discrete Gaussian, so that epsilon comes with a delta."""
         return self.delta is not None
 
     @property
     def spec(self) -> MethodSpec:
-        """What the catalogue says of the method; one that it does not have is refused."""
+        """Return the catalogue's entry for the method; raises if it has none."""
         return find_method(self.method)
 
     @property
     def rule(self) -> ScaleRule:
-        """How the noise scales of a method that works column by column are found."""
+        """Return the rule for the noise scales of a method that works column by column."""
         rule = find_claim(self.method, self.scope).rule
         if rule is None:
             raise NoHonestAnswer(ANALYST("decline.no_rule", method=self.method))
@@ -145,37 +144,37 @@ class Facts:
 
     @cached_property
     def sizes(self) -> npt.NDArray[np.int64]:
-        """The sizes of the clusters of a column: they follow from the number of records and k alone."""
+        """Return the sizes of the clusters of a column, which follow from the number of records and k only."""
         return cut_ranks(self.rows_in, self.k or 1)[1]
 
     @property
     def draws(self) -> int:
-        """How many independent numbers the noise of one column is made of."""
+        """Return how many independent numbers the noise of one column consists of."""
         return max(self.rows_in // (self.k or 1), 1)
 
     @property
     def masked(self) -> tuple[str, ...]:
-        """The columns that the method masked."""
+        """Return the columns that the method masked."""
         return tuple(
             name for name, column in self.columns.items() if column.done in ("noise", "centroid", SYNTHESISE) and column.grid
         )
 
     @property
     def counts_whole_table(self) -> bool:
-        """Whether its rows are synthetic, made of noisy counts of all columns and pairs."""
+        """Return whether rows are synthetic, made from noisy counts of all columns and pairs."""
         return self.method in METHODS and self.spec.family == "whole-table"
 
     @property
     def synthetic(self) -> tuple[str, ...]:
-        """The columns whose entries are nobody's, whether of numbers or of listed values."""
+        """Return the columns whose entries are synthetic, whether numbers or listed values."""
         return tuple(name for name, column in self.columns.items() if column.done == SYNTHESISE)
 
     def is_exact(self, name: str) -> bool:
-        """Whether a column has no noise: it was released as it is."""
+        """Return whether a column has no noise, because it was released unmasked."""
         return name in self.columns and self.columns[name].done in ("keep", "swap")
 
     def masked_column(self, name: str) -> ColumnFacts:
-        """The facts of a masked column; any other name is refused."""
+        """Return the facts of a masked column; any other name is refused."""
         column = find_column(self, name)
         if name not in self.masked:
             raise InvalidArgument(
@@ -187,7 +186,7 @@ class Facts:
 
 
 def check_name(name: object) -> None:
-    """A column is named by one text."""
+    """Refuse anything but one text as the name of a column."""
     if not isinstance(name, str):
         raise InvalidType(
             f"a column is named by a text, not by a {type(name).__name__}.", remedy="Ask for one column after the other."
@@ -195,8 +194,8 @@ def check_name(name: object) -> None:
 
 
 def read_facts(card: Mapping[str, Any]) -> Facts:
-    """The facts of `privacy-card.json`, read. One that is written by hand need not name what its release does not have."""
-    given = cast(object, card)  # what JSON holds may be anything
+    """Return the facts of `privacy-card.json`. A card written by hand may leave out what its release does not have."""
+    given = cast(object, card)  # JSON may hold anything
     if not isinstance(given, Mapping) or card.get("format") != FORMAT:
         raise InvalidArgument("this is not a privacy card that the kit can read.", remedy=f"It reads the format {FORMAT}.")
     try:
@@ -224,7 +223,7 @@ def read_facts(card: Mapping[str, Any]) -> Facts:
 
 
 def _read_total(epsilon: Mapping[str, Any], persons: int) -> Epsilon | None:
-    """The card's is for a person with all of their records."""
+    """Return the total for one record; the card's total is for a person with all of their records."""
     by_rho = epsilon.get("delta") is not None
     amount = epsilon.get("rho" if by_rho else "total")
     return None if amount is None else Epsilon(Epsilon.of(amount).nano // (persons**2 if by_rho else persons))
@@ -260,7 +259,8 @@ def _read_text(value: Any) -> str | None:
 
 
 def _read_column(column: Mapping[str, Any], persons: int) -> ColumnFacts:
-    """The card's epsilon is for a person with all of their records; noise is drawn for one record."""
+    """Return the facts of a column. The card's epsilon is for a person with all of their records; noise is drawn for one
+    record."""
     domain, step = column["domain"], column["grid"]
     epsilon = None if column["epsilon"] is None else Epsilon(Epsilon.of(column["epsilon"]).nano // persons)
     rho = None if column.get("rho") is None else Epsilon(Epsilon.of(column["rho"]).nano // persons**2)
@@ -287,11 +287,11 @@ def _read_column(column: Mapping[str, Any], persons: int) -> ColumnFacts:
     )
 
 
-# A column of a release with what its entries mean in their place, as the card says it.
+# A column of a release with the card's labels in place of its entries.
 
 
 def find_column(facts: Facts, name: str) -> ColumnFacts:
-    """What the card says of a column; a name that it does not have is refused."""
+    """Return the card's entry for a column; raises for an unknown name."""
     check_name(name)
     if name not in facts.columns:
         raise InvalidArgument("the release has no such column.", where=name, remedy=f"It has {', '.join(facts.columns)}.")
@@ -299,8 +299,8 @@ def find_column(facts: Facts, name: str) -> ColumnFacts:
 
 
 def label_column(facts: Facts, data: Mapping[str, npt.NDArray[Any]], name: str, *, reasons: bool) -> npt.NDArray[np.object_]:
-    """The labels of a column's entries, a text for each record: the entry itself where it has none; None where there is no value,
-    or the reason with `reasons`."""
+    """Return the labels of a column's entries, a text for each record: the entry itself if it has no label; None if there is no
+    value, or with `reasons` the reason."""
     labels = dict(find_column(facts, name).labels)
     if not labels:
         raise InvalidArgument(
@@ -315,7 +315,7 @@ def label_column(facts: Facts, data: Mapping[str, npt.NDArray[Any]], name: str, 
 
 
 def entry_of(cell: Any) -> str:
-    """A cell as the card writes entries; an empty text for none."""
+    """Return a cell as the card writes entries; an empty text if it has no value."""
     if cell is None or cell != cell or str(cell) == "<NA>":
         return ""
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)

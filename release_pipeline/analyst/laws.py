@@ -1,9 +1,9 @@
-"""The law of a column's noise, as far as public facts have it, and what they bound of it where the scales are confidential.
+"""The noise distribution of a column as far as public facts determine it, and bounds on the noise if the scales are confidential.
 
-Symbols: W, the domain in grid steps; c_j, the size of cluster j; p, how many there are; t_j, the noise scale of its sum; Z_j, a
-discrete Laplace number of that scale. Where the method's rule is public, t = ceil(W/eps) for all j, and so is the law. Other
-scales depend on the data and are confidential, but bounded, whatever the data (`reach_of`). What is known of a method is the
-catalogue's: one that it does not have, of a later version, is declined.
+Symbols: W, the domain in grid steps; c_j, the size of cluster j; p, the number of clusters; t_j, the noise scale of its sum; Z_j,
+a discrete Laplace number of that scale. If the method's rule is public, t = ceil(W/eps) for all j, and the distribution is public
+too. Other scales depend on the data and are confidential, but bounded for all data (`reach_of`). A method that the catalogue does
+not have, from a later version, is declined.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from release_pipeline.mechanisms.catalogue import METHODS
 from release_pipeline.sentences import ANALYST, KIT
 
 Kind: TypeAlias = Literal["exact", "drawn", "bound", "counts", "no noise", "none"]
-LEAST_DRAWS = 50  # from which on the sum of draws that were moved back is taken as normal; shown by simulation
+LEAST_DRAWS = 50  # from this many draws, the sum of clamped draws is treated as normal; shown by simulation
 
 
 @dataclass(frozen=True)
 class Law:
-    """What is known of the noise of one column. `kind`:
+    """The public facts about the noise of one column. `kind`:
 
-    exact      the law of what was added to each value (or to each cluster's sum)
-    drawn      the law of the noise as it was drawn; afterwards order or domain were restored, which changed it
-    bound      no law, but a bound on the whole column's total
-    counts     the law of the noise on counts of records, of which all values were made
+    exact      the distribution of what was added to each value (or to each cluster's sum)
+    drawn      the distribution of the noise as drawn; restoring order or domain changed it afterwards
+    bound      no distribution, but a bound on the whole column's total
+    counts     the distribution of the noise on counts of records, from which all values were made
     no noise   the values are exact means of clusters
     none       nothing that public facts bound
 
-    `scale` t, in grid steps, and the `sizes` of clusters (smallest, largest) are None where the law is not known: the
+    `scale` t, in grid steps, and the `sizes` of clusters (smallest, largest) are None if the distribution is not known: the
     `description` says why.
     """
 
@@ -56,7 +56,7 @@ class Law:
 
 @dataclass(frozen=True)
 class Reach:
-    """What bounds the noise of a column's total sum_j Z_j, in grid steps.
+    """Bounds on the noise of a column's total sum_j Z_j, in grid steps.
 
     `draws` p; `scale`: the common scale, or one that no t_j exceeds, else None; `total` >= sum t_j; `root` >= sqrt(sum t_j^2);
     `bias` >= |sum of what trimming moved|; `exact`: all scales are `scale`.
@@ -71,7 +71,7 @@ class Reach:
 
 
 def variance_of(scale: int) -> float:
-    """sigma^2 = 1 / (2 sinh(1/(2t))^2) of the discrete Laplace, about 2 t^2.
+    """Return sigma^2 = 1 / (2 sinh(1/(2t))^2) of the discrete Laplace, about 2 t^2.
 
     >>> round(variance_of(1), 4), round(variance_of(1000) / 1e6, 4)
     (1.8413, 2.0)
@@ -80,14 +80,14 @@ def variance_of(scale: int) -> float:
 
 
 def overshoot_of(scale: int) -> tuple[float, float]:
-    """Mean and variance of how far a discrete Laplace number lies beyond a point on its way out, given that it got there: the
-    geometric tail has no memory, so both are those of P[G = g] = (1 - q) q^g with q = exp(-1/t), wherever the point is."""
+    """Return mean and variance of how far a discrete Laplace number is beyond a point on its way out, given that it got there:
+    the geometric tail has no memory, so both are those of P[G = g] = (1 - q) q^g with q = exp(-1/t), for every point."""
     mean = 1 / math.expm1(1 / scale)
     return mean, mean * (1 + mean)
 
 
 def decline_rows(facts: Facts) -> str:
-    """Why the released rows do not stand for the confidential table, whatever was done to a column; empty where they do."""
+    """Return why the released rows do not represent the confidential table, however a column was masked; empty if they do."""
     if facts.in_parts:
         return KIT("decline.parts")
     if facts.rows_out < facts.rows_in:
@@ -98,7 +98,8 @@ def decline_rows(facts: Facts) -> str:
 
 
 def decline_method(facts: Facts) -> str:
-    """Why nothing is known of the method: it is of a later version, or not ours; empty where the catalogue has it."""
+    """Return why nothing is known about the method: it is from a later version, or from other software; empty if the catalogue
+    has it."""
     if facts.method not in METHODS:
         return KIT("decline.method", method=facts.method)
     if facts.scope not in facts.spec.scopes:
@@ -109,12 +110,12 @@ def decline_method(facts: Facts) -> str:
 
 
 def decline_release(facts: Facts) -> str:
-    """Why nothing can be said of any masked column's mean; empty where something can."""
+    """Return why the kit cannot estimate the mean of any masked column; empty if it can estimate some."""
     return decline_rows(facts) or decline_method(facts) or facts.spec.kit.means
 
 
 def law_of(facts: Facts, name: str) -> Law:
-    """What public facts say of the noise of a masked column."""
+    """Return what public facts say about the noise of a masked column."""
     column = facts.masked_column(name)
     family = "" if decline_method(facts) else facts.spec.family
     if family == "by-value":
@@ -148,29 +149,29 @@ def law_of(facts: Facts, name: str) -> Law:
 
 
 def was_rounded(facts: Facts) -> bool:
-    """Whether released values were moved to the nearest point of the grid, each by at most half a step. Those with whole steps of
-    noise on single records are there already; values that were left outside the domain were left off the grid too."""
+    """Return whether released values were moved to the nearest point of the grid, each by at most half a step. Values with whole
+    steps of noise on single records are on the grid already; values left outside the domain were left off the grid too."""
     return facts.clamped and facts.on_grid and facts.spec.on_grid == "moved"
 
 
 def decline_moved(facts: Facts, name: str) -> str:
-    """Why nothing can be said of the mean of a column whose atoms were left where they are; empty where something can.
+    """Return why the kit cannot estimate the mean of a column whose atoms were not moved; empty if it can.
 
-    Order restored keeps a column's total. Kept atoms do not: what lies between two pins of an atom goes to it, and the rest is
-    moved to their sides. How far follows from noisy values that nobody sees any more.
+    Restoring the order keeps a column's total. Keeping atoms does not: values between two pins of an atom go to it, and the rest
+    is moved to either side. The distance follows from noisy values that are not released.
     """
     moved = facts.columns[name].atoms and facts.consistency == "isotonic" and facts.spec.family == "columns"
     return KIT("decline.moved") if moved else ""
 
 
 def _describe_mean(facts: Facts, column: ColumnFacts, law: str) -> str:
-    """The law, and why the kit declines the mean where it does."""
+    """Return a description of the noise distribution, and why the kit declines the mean if it does."""
     why = decline_moved(facts, column.name)
     return KIT("law.mean", law=law, why=why) if why else law
 
 
 def explain_kit(facts: Facts) -> Iterator[str]:
-    """What the kit offers for a release like this one, a sentence each."""
+    """Yield what the kit offers for a release like this one, a sentence each."""
     yield KIT("kit.reads")
     if facts.tables:
         yield KIT("kit.tables", names=join_names(table.name for table in facts.tables))
@@ -208,19 +209,19 @@ def explain_kit(facts: Facts) -> Iterator[str]:
 
 
 def decline_slope(facts: Facts) -> str:
-    """Why released rows do not show how columns go together."""
+    """Return why released rows do not show how columns are related; empty if they do."""
     return decline_method(facts) or (KIT("decline.swapped") if facts.is_swapped else facts.spec.kit.slopes)
 
 
 def declared(column: ColumnFacts) -> tuple[Grid, Epsilon]:
-    """Grid and epsilon of a column with noise."""
+    """Return grid and epsilon of a column with noise."""
     if column.grid is None or column.epsilon is None:
         raise NoHonestAnswer("the card declares no domain, grid or epsilon for it.", where=column.name)
     return column.grid, column.epsilon
 
 
 def common_scale(facts: Facts, column: ColumnFacts) -> int:
-    """The scale of every sum, as the release computed it: where anybody can."""
+    """Return the scale of every sum, as the release computed it, for a method with a public scale."""
     grid, epsilon = declared(column)
     scale = facts.rule.public_scale(grid.width, epsilon)
     if scale is None:
@@ -229,8 +230,8 @@ def common_scale(facts: Facts, column: ColumnFacts) -> int:
 
 
 def reach_of(facts: Facts, name: str) -> Reach:
-    """What bounds the noise of a column's total, whatever the confidential data are: by the rule that its scales follow
-    (`mechanisms.accounting.scales`), and by what taking its sums can have moved."""
+    """Return bounds on the noise of a column's total that hold for all confidential data: from the rule for its scales
+    (`mechanisms.accounting.scales`), and from how far its kind of sum can have moved the total."""
     grid, epsilon = declared(facts.masked_column(name))
     sums = facts.spec.sums or PLAIN
     bounds = facts.rule.bound_all(sums, k=facts.k or 1, sizes=facts.sizes, width=grid.width, epsilon=epsilon)
@@ -262,17 +263,16 @@ def _describe_bound(facts: Facts, column: ColumnFacts, reach: Reach, step: float
     return KIT("law.bound_ends_rounded", law=law) if was_rounded(facts) else KIT("law.bound_ends", law=law)
 
 
-# How far a sum of discrete Laplace or Gaussian numbers lies from 0, with a given probability:
-# exactly where the scales are known, and at the most where only their squares are bounded, or
-# numbers have weights.
+# How far a sum of discrete Laplace or Gaussian numbers is from 0, with a given probability: exactly if the scales are known, and
+# as an upper bound if only their squares are bounded, or numbers have weights.
 
 
 _BINS = 20_000
-_EXACT_UP_TO = 2_000.0  # standard deviations in steps, up to which the law is added up number by number
+_EXACT_UP_TO = 2_000.0  # standard deviations in steps, up to which probabilities are added up number by number
 
 
 def check_level(level: float) -> None:
-    """A level is a probability that an interval can have."""
+    """Refuse a level that no interval can have: it is a probability between 0 and 1."""
     given: object = level
     if isinstance(given, bool) or not isinstance(given, Real):
         raise InvalidType("the level is a number between 0.5 and 1, like 0.95.", where="level")
@@ -282,7 +282,7 @@ def check_level(level: float) -> None:
 
 @lru_cache(maxsize=256)
 def quantile_of_sum(scale: int, draws: int, level: float) -> int:
-    """The least m with P[|Z_1 + .. + Z_p| <= m] >= level, for p independent discrete Laplace numbers of one scale.
+    """Return the least m with P[|Z_1 + .. + Z_p| <= m] >= level, for p independent discrete Laplace numbers of one scale.
 
     Up to a standard deviation of 2,000 steps the probabilities are added up: they are the Fourier coefficients of
     (1 + 2 sigma^2 sin(u/2)^2)^-p. Above it a step matters to the sixth digit: the sum is then as a normal number of variance
@@ -314,15 +314,15 @@ def quantile_of_sum(scale: int, draws: int, level: float) -> int:
 
 @lru_cache(maxsize=1)
 def _nodes() -> tuple[FloatArray, FloatArray]:
-    """Places and weights of Gauss' rule on (-1, 1): they take longer to find than to use."""
+    """Return nodes and weights of Gauss' rule on (-1, 1); computing them takes longer than using them."""
     places, weights = np.polynomial.legendre.leggauss(400)
     return places.astype(np.float64), weights.astype(np.float64)
 
 
 @lru_cache(maxsize=4096)
 def worst_quantile(level: float, draws: int = 1) -> float:
-    """z with P[|X_1 + .. + X_p| > z sd] <= 1 - level for independent Laplace numbers of *any* scales, `sd` that of the sum, as
-    long as none has more than 1/`draws` of the variance.
+    """Return z with P[|X_1 + .. + X_p| > z sd] <= 1 - level for independent Laplace numbers of *any* scales, `sd` that of the
+    sum, as long as none has more than 1/`draws` of the variance.
 
     X_j is a normal number of variance 2 s_j^2 E_j, E_j exponential with mean 1 (AM74), so that P[|sum| > z sd] = E f(Y) with
     f(y) = 2 Phi(-z / sqrt(y)) and Y = sum a_j E_j, a_j = s_j^2 / sum s^2. For convex h, E h(sum a_j E_j) is a convex symmetric
@@ -332,7 +332,7 @@ def worst_quantile(level: float, draws: int = 1) -> float:
 
         E[f(G); G < B] + f(B) P[G > B] + f'(B) E[G - B; G > B],    f'(y) = z y^(-3/2) phi(z / sqrt(y))
 
-    One Laplace number alone reaches 2.12 at 95%, a normal one 1.96; Gauss' inequality for unimodal sums would say 2.98.
+    A single Laplace number reaches 2.12 at 95%, a normal one 1.96; Gauss' inequality for unimodal sums would say 2.98.
 
     >>> round(worst_quantile(0.95), 2), round(worst_quantile(0.95, 20), 2), round(worst_quantile(0.95, 1000), 2)
     (2.16, 1.97, 1.96)
@@ -363,11 +363,11 @@ def worst_quantile(level: float, draws: int = 1) -> float:
 
 
 def bound_sum(root: float, draws: int, level: float) -> float:
-    """x with P[|Z_1 + .. + Z_p| > x] <= 1 - level for discrete Laplace numbers whose scales have sqrt(sum t_j^2) <= root.
+    """Return x with P[|Z_1 + .. + Z_p| > x] <= 1 - level for discrete Laplace numbers whose scales have sqrt(sum t_j^2) <= root.
 
     Let U be uniform on (-1/2, 1/2). Z + U is more concentrated about 0 than a Laplace number of scale s = 1/(2 tanh(1/(2t))):
-    with a = tanh(1/(2t)), P[|Z + U| > m + v/2] = q^m (1 - v a) for whole m >= 0 and v in [-1, 1] (m = 0: v >= 0), and
-    q^m <= exp(-2ma), 1 - va <= exp(-va). Both laws are symmetric and unimodal, so the sums keep that order (Bir48). s <= t +
+    with a = tanh(1/(2t)), P[|Z + U| > m + v/2] = q^m (1 - v a) for whole m >= 0 and v in [-1, 1] (m = 0: v >= 0), and q^m <=
+    exp(-2ma), 1 - va <= exp(-va). Both distributions are symmetric and unimodal, so the sums keep that order (Bir48). s <= t +
     1/12, so the Laplace sum has a standard deviation of at most sqrt(2) (root + sqrt(p)/12), and `worst_quantile` bounds it. The
     U_j are taken away again: |sum U_j| > 3.3 sqrt(p) has probability below 1e-9 (Hoe63), which the level is raised by.
     """
@@ -376,17 +376,17 @@ def bound_sum(root: float, draws: int, level: float) -> float:
 
 
 def bound_magnitudes(total: float, root: float, draws: int, level: float) -> float:
-    """x with P[|Z_1| + .. + |Z_p| > x] <= 1 - level for scales with sum t_j <= total and sqrt(sum t_j^2) <= root.
+    """Return x with P[|Z_1| + .. + |Z_p| > x] <= 1 - level for scales with sum t_j <= total and sqrt(sum t_j^2) <= root.
 
     P[|Z| >= m] = 2 q^m / (1 + q) <= q^(m - 1/2) = P[t E + 1/2 >= m] for an exponential E, so that the sum is at most sum t_j E_j
-    + p/2 in law: mean sum t_j, variance sum t_j^2, and Cantelli's inequality.
+    + p/2 in distribution: mean sum t_j, variance sum t_j^2, and Cantelli's inequality.
     """
     return total + root * math.sqrt(level / (1 - level)) + draws / 2
 
 
 def bound_equal_magnitudes(scale: int, draws: int, level: float) -> float:
-    """The same where no scale exceeds `scale`: sum |Z_j| <= t (E_1 + .. + E_p) + p/2 in law, and that sum is gamma
-    distributed."""
+    """Return x as in `bound_magnitudes` if no scale exceeds `scale`: sum |Z_j| <= t (E_1 + .. + E_p) + p/2 in distribution, and
+    that sum is gamma distributed."""
     import scipy.special
 
     special: Any = scipy.special
@@ -394,7 +394,7 @@ def bound_equal_magnitudes(scale: int, draws: int, level: float) -> float:
 
 
 def bound_weighted(weights: FloatArray, scale: int, level: float) -> float:
-    """x with P[|w_1 Z_1 + .. + w_p Z_p| > x] <= 1 - level for discrete Laplace numbers of one scale t.
+    """Return x with P[|w_1 Z_1 + .. + w_p Z_p| > x] <= 1 - level for discrete Laplace numbers of one scale t.
 
     As in `bound_sum`: w_j (Z_j + U_j) is more concentrated than a Laplace number of scale |w_j| (t + 1/12), and |sum w_j U_j|
     is above 3.3 sqrt(sum w_j^2) with probability below 1e-9 (Hoe63). None has a larger part of the variance than the heaviest.
@@ -409,8 +409,9 @@ def bound_weighted(weights: FloatArray, scale: int, level: float) -> float:
 
 @lru_cache(maxsize=4096)
 def quantile_of_gaussian(variance: Fraction, draws: int, level: float) -> int:
-    """The least m with P[|Z_1 + .. + Z_p| <= m] >= level, for p independent discrete Gaussian numbers of one variance: by their
-    law, multiplied out; above a standard deviation of 2,000 steps as a normal number, from which it differs by less than a step.
+    """Return the least m with P[|Z_1 + .. + Z_p| <= m] >= level, for p independent discrete Gaussian numbers of one variance: by
+    convolving their distribution; above a standard deviation of 2,000 steps as a normal number, from which it differs by less
+    than a step.
 
     >>> quantile_of_gaussian(Fraction(1), 1, 0.95), quantile_of_gaussian(Fraction(10**8), 4, 0.95)
     (2, 39200)
@@ -429,6 +430,6 @@ def quantile_of_gaussian(variance: Fraction, draws: int, level: float) -> int:
 
 
 def bound_gaussian(weights: FloatArray, variance: Fraction, level: float) -> float:
-    """x with P[|w_1 Z_1 + .. + w_p Z_p| > x] <= 1 - level for discrete Gaussian numbers of one variance v: they are sub-Gaussian
-    with it (CKS20), so that the probability is at most 2 exp(-x^2 / (2 v sum w_j^2))."""
+    """Return x with P[|w_1 Z_1 + .. + w_p Z_p| > x] <= 1 - level for discrete Gaussian numbers of one variance v: they are
+    sub-Gaussian with variance v (CKS20), so that the probability is at most 2 exp(-x^2 / (2 v sum w_j^2))."""
     return math.sqrt(2 * float(variance) * float(weights @ weights) * math.log(2 / (1 - level)))

@@ -1,7 +1,7 @@
-"""The mean that a column has in the confidential table, from released values and public facts.
+"""The mean of a column in the confidential table, estimated from released values and public facts.
 
-It is the mean on the declared grid: values beyond the domain count as its ends, missing ones as the card says. Intervals are
-about the noise alone: they say where the mean of *this* confidential table is, not that of a wider population.
+It is the mean on the declared grid: values beyond the domain count as its ends, missing ones as the card says. Intervals cover
+only the noise: they are for the mean of *this* confidential table, not of a wider population.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ IntervalKind: TypeAlias = Literal["law", "bound", "exact", "rerun"]
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate (NaN where there is none) with an interval. `kind`: `law` where the noise's own law gives it, so that it covers
-    the truth in a share `level` of releases; `bound` where it covers it in that share or more, whatever the confidential data;
-    `exact` without noise; `rerun` where running the method again on released rows gives it, which is measured and not proved.
-    `basis`: where it comes from, in a sentence."""
+    """An estimate (NaN if there is none) with an interval. `kind`: `law` if it follows from the noise distribution, so that it
+    covers the truth in a share `level` of releases; `bound` if it covers the truth in that share or more, for all confidential
+    data; `exact` without noise; `rerun` if it comes from running the method again on released rows, which is measured and not
+    proved. `basis`: a sentence on how the interval was found."""
 
     estimate: float
     low: float
@@ -58,13 +58,13 @@ class Interval:
 
     @property
     def width(self) -> float:
-        """From its lower to its upper end."""
+        """Return the distance from the lower to the upper end."""
         return self.high - self.low
 
 
 @dataclass(frozen=True)
 class Moments:
-    """An estimate of a date or time with an interval, whose ends are moved outwards to whole units; else like `Interval`."""
+    """An estimate of a date or time with an interval, whose ends are moved outwards to whole units; otherwise like `Interval`."""
 
     estimate: date
     low: date
@@ -75,12 +75,12 @@ class Moments:
 
     @property
     def width(self) -> timedelta:
-        """From its lower to its upper end."""
+        """Return the distance from the lower to the upper end."""
         return self.high - self.low
 
 
 def tell_moments(interval: Interval, clock: Clock) -> Moments:
-    """An interval for numbers of units as one of dates or times. One of an exact mean is the unit that is nearest to it."""
+    """Return an interval for numbers of units as one of dates or times. An exact mean becomes the nearest unit."""
     is_exact = interval.kind == "exact"
     low, high = (interval.estimate,) * 2 if is_exact else (math.floor(interval.low), math.ceil(interval.high))
     moments = [clock.moment(end) for end in (interval.estimate, low, high)]
@@ -89,27 +89,28 @@ def tell_moments(interval: Interval, clock: Clock) -> Moments:
 
 
 def estimate_mean(facts: Facts, name: str, values: FloatArray, level: float) -> Interval:
-    """An interval for the mean of a masked column over all records, or `NoHonestAnswer`.
+    """Return an interval for the mean of a masked column over all records; raises `NoHonestAnswer` if there is none.
 
     The mean of the released values is (total + sum_j Z_j)/n: the sum over the p clusters of one draw each, since a cluster's
     value (S_j + Z_j)/c_j is given to c_j records. Restoring the order does not change it: isotonic regression with weights c_j
     pools neighbours into their weighted mean, which leaves sum c_j y_j as it was in every step.
 
-    Moved back into the domain, without restored order: the tail of Z has no memory, so however the sum S of a cluster lies in
-    [0, cW], S + Z given that it is at or below 0 is minus a geometric number of mean g, and likewise at or above cW. Putting -g
-    and cW + g in place of 0 and cW gives E[S + Z | what was released]: its mean is S exactly, and its variance that of Z less
-    the geometric one times the probability of an end. The released values show how many clusters are at an end.
+    Moved back into the domain, without restored order: the tail of Z has no memory, so for every sum S of a cluster in [0, cW], S
+    + Z given that it is at or below 0 is minus a geometric number of mean g, and likewise at or above cW. Replacing 0 and cW by
+    -g and cW + g gives E[S + Z | what was released]: its mean is S exactly, and its variance that of Z less the geometric one
+    times the probability of an end. The released values show how many clusters are at an end.
 
-    Otherwise clamping and order are bounded together: centroids are isotone and lie in the domain, so neither step makes
+    Otherwise clamping and order are bounded together: centroids are isotone and in the domain, so neither step makes
     sum_j c_j |y_j - x_j| larger, and the mean is off by at most (sum_j |Z_j| + bias)/n.
 
-    Then rounded to the grid: that moves each value by half a step at the most, hence the mean, and the interval is wider by it at
-    both ends. Where the ends of the domain are undone this is enough too. Let 0 be released for S + Z <= h, with h <= c/2. For
-    S >= h, S + Z given that is h less a geometric number, and for S < h its mean is between -g and h - g, since the mean of how
-    far Z lies below u grows with u by no more than u, Z being log-concave. So -g in place of 0 is off by at most h, and likewise
-    at the upper end; between them cv is off by at most c/2. The variance of what was put there is not larger than before.
+    Values are then rounded to the grid: that moves each value, and so the mean, by at most half a step, and the interval is
+    widened by it at both ends. This is enough too if the ends of the domain are undone. Let 0 be released for S + Z <= h, with h
+    <= c/2. For S >= h, S + Z given that is h less a geometric number, and for S < h its mean is between -g and h - g, since the
+    mean of how far Z is below u grows with u by no more than u, Z being log-concave. So replacing 0 by -g is off by at most h,
+    and the upper end is the same; between them cv is off by at most c/2. The variance of the replacement is not larger than
+    before.
 
-    The mean m lies in the domain [a, b], so that estimate and ends are moved to the nearest points of it: low <= m <= high
+    The mean m is in the domain [a, b], so estimate and ends are moved to the nearest points of it: low <= m <= high
     implies max(low, a) <= m <= min(high, b), and coverage is what it was.
     """
     check_level(level)
@@ -131,7 +132,8 @@ def estimate_mean(facts: Facts, name: str, values: FloatArray, level: float) -> 
 
 
 def state_mean(facts: Facts, name: str, values: FloatArray, level: float) -> Interval:
-    """The mean of a column without noise: that of the released values, or `NoHonestAnswer` where rows were dropped or chosen."""
+    """Return the mean of a column without noise, which is that of the released values; raises `NoHonestAnswer` if rows were
+    dropped or chosen."""
     check_level(level)
     why = decline_rows(facts)
     if why:
@@ -142,7 +144,8 @@ def state_mean(facts: Facts, name: str, values: FloatArray, level: float) -> Int
 
 
 def state_weighted_mean(facts: Facts, name: str, values: FloatArray, weights: FloatArray, level: float) -> Interval:
-    """The weighted mean of a column without noise by another one: that of the released rows, or `NoHonestAnswer`."""
+    """Return the weighted mean of a column without noise by another one, computed from the released rows; raises `NoHonestAnswer`
+    if they do not give it."""
     plain = state_mean(facts, name, values, level)
     if float(weights.min()) < 0 or float(weights.sum()) == 0:
         raise InvalidArgument("a weight is negative, or all are 0.", where="weights")
@@ -160,7 +163,7 @@ def _check_rows(facts: Facts, name: str, values: FloatArray) -> None:
 
 
 def _cut(interval: Interval, grid: Grid) -> Interval:
-    """The part of the interval that lies in the domain; its nearest point where none does."""
+    """Return the part of the interval inside the domain, or the nearest point of the domain."""
     lo, hi = float(grid.lo), float(grid.hi)
     estimate, low, high = (min(max(end, lo), hi) for end in (interval.estimate, interval.low, interval.high))
     basis = interval.basis
@@ -186,19 +189,20 @@ def _estimate_uncut(facts: Facts, name: str, values: FloatArray, level: float) -
 
 
 def _half_width(reach: Reach, level: float) -> float:
-    """Half the width of the interval for a column's total, in grid steps."""
+    """Return half the width of the interval for a column's total, in grid steps."""
     if reach.scale is not None:  # scales below it give sums nearer to 0, since all of them are symmetric and unimodal (Bir48)
         return quantile_of_sum(reach.scale, reach.draws, level)
     return bound_sum(reach.root, reach.draws, level) + reach.bias
 
 
 def _rounding(facts: Facts) -> float:
-    """How far rounding can have moved a column's total, in grid steps."""
+    """Return how far rounding can have moved a column's total, in grid steps."""
     return 0.5 * facts.rows_in if was_rounded(facts) else 0.0
 
 
 def _around(facts: Facts, name: str, values: FloatArray, off: float, level: float, kind: Literal["law", "bound"]) -> Interval:
-    """The mean of the released values, and an interval for that of all records, whose total is at most `off` grid steps off."""
+    """Return the mean of the released values, and an interval for that of all records, whose total is at most `off` grid steps
+    off."""
     grid, _ = declared(facts.masked_column(name))
     centre, half, domain = float(np.mean(values)), off * float(grid.step) / facts.rows_in, float(grid.hi - grid.lo)
     if kind == "law":
@@ -228,7 +232,7 @@ def _undo_ends(facts: Facts, name: str, values: FloatArray, level: float) -> Int
     high = int(np.count_nonzero(values >= float(grid.hi))) // k
     moved = (high - low) * mean * float(grid.step) / facts.rows_in
     deviation = math.sqrt(max(facts.draws * variance_of(t) - (low + high) * spread, 0.0))
-    # one record that moves from end to end moves the total by 2 (g + 1/2) at the least: half of it, where all lie there
+    # one record that moves from end to end moves the total by at least 2 (g + 1/2): half of it, if all are there
     lattice = (mean + 0.5) * min((low + high) / facts.draws, 1.0)
     half = NormalDist().inv_cdf((1 + level) / 2) * deviation + lattice + _rounding(facts)
     centre, reach = float(np.mean(values)) + moved, half * float(grid.step) / facts.rows_in

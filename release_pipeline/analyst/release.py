@@ -1,4 +1,4 @@
-"""A release as an analyst holds it: the facts of its card and its columns as arrays."""
+"""A release for analysis: the facts of its card, and its columns as arrays."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """The card's facts and the released columns. `counts`: the noisy counts of columns that were counted by value;
-    `tables`: those next to the rows, by name; `pairs`: the noisy counts of two columns, where rows are synthetic."""
+    """The card's facts and the released columns. `counts`: the noisy counts of columns that were counted by value; `tables`: the
+    tables next to the rows, by name; `pairs`: the noisy counts of two columns, if rows are synthetic."""
 
     facts: Facts
     data: Arrays
@@ -60,13 +60,13 @@ class Release:
         return f"<Release of {self.facts.rows_out:,} records by {self.facts.method}: {', '.join(self.data)}>"
 
     def noise_of(self, column: str) -> Law:
-        """What public facts say of the noise of a column."""
+        """Return what public facts say about the noise of a column."""
         return law_of(self.facts, column)
 
     def mean(self, column: str, *, weights: str | None = None, level: float = 0.95) -> Any:
-        """The mean of a column in the confidential table, over all its records; or `NoHonestAnswer`. Of a column without noise
-        it is the plain mean, exactly; by the `weights` of another such column the weighted one. An `Interval`, of dates and times
-        `Moments`."""
+        """Return the mean of a column in the confidential table, over all its records, as an `Interval`, or `Moments` for dates
+        and times; raises `NoHonestAnswer` if there is none. For a column without noise it is exact; with the `weights` of another
+        such column it is the weighted mean."""
         check_name(column)
         if weights is not None:
             return state_weighted_mean(self.facts, column, *self._exact_pair(column, weights), level)
@@ -78,8 +78,8 @@ class Release:
         return self._as_moments(column, estimate_mean(self.facts, column, self._numbers(column), level))
 
     def share(self, column: str, low: Any, high: Any, *, level: float = 0.95) -> Interval:
-        """The share of all records of the confidential table from `low` to `high` in a column that was counted by value; or
-        `NoHonestAnswer`. Dates and times are named as such, or as ISO 8601 writes them."""
+        """Return the share of all records of the confidential table from `low` to `high` in a column that was counted by value;
+        raises `NoHonestAnswer` for other columns. Dates and times are given as such, or in ISO 8601."""
         check_name(column)
         clock = self.facts.masked_column(column).clock
         if clock is not None:
@@ -87,33 +87,33 @@ class Release:
         return find_counts(self.counts, self.facts, column).share(low, high, level)
 
     def missing(self, column: str, reason: str | None = None, *, level: float = 0.95) -> Interval:
-        """The share of all records of the confidential table that have no value in a column that was counted by value, for one
-        reason or for any; or `NoHonestAnswer`. `mean` and `quantile` are of the records that have one."""
+        """Return the share of all records of the confidential table that have no value in a column that was counted by value, for
+        one reason or for any; raises `NoHonestAnswer` for other columns. `mean` and `quantile` are over records with a value."""
         check_name(column)
         return find_counts(self.counts, self.facts, column).lacking(reason, level)
 
     def quantile(self, column: str, share: float, *, level: float = 0.95) -> Any:
-        """The least value that so large a share of all records of the confidential table do not exceed, in a column that was
-        counted by value; or `NoHonestAnswer`. An `Interval`, of a column of dates or times `Moments`."""
+        """Return the least value that this share of all records of the confidential table does not exceed, in a column that was
+        counted by value, as an `Interval`, or `Moments` for dates or times; raises `NoHonestAnswer` for other columns."""
         check_name(column)
         return self._as_moments(column, find_counts(self.counts, self.facts, column).quantile(share, level))
 
     def label(self, column: str) -> str | None:
-        """What a column has, in the steward's words; None where the card does not say."""
+        """Return the steward's label of a column; None if the card has none."""
         return find_column(self.facts, column).label
 
     def labels(self, column: str) -> dict[str, str]:
-        """What the entries of a column mean, by the entry as the card writes it; empty where the card does not say."""
+        """Return the labels of a column's entries, keyed by the entry as the card writes it; empty if the card has none."""
         return dict(find_column(self.facts, column).labels)
 
     def labelled(self, column: str, *, reasons: bool = False) -> npt.NDArray[np.object_]:
-        """A column with the labels of its entries in their place, a text for each record, as pandas and pyarrow take it; None
-        where there is no value, or with `reasons` why."""
+        """Return a column with labels in place of its entries, a text for each record, as pandas and pyarrow take it; None for no
+        value, or with `reasons` the reason."""
         return label_column(self.facts, self.data, column, reasons=reasons)
 
     def share_of(self, column: str, value: object, *, level: float = 0.95) -> Interval:
-        """The share of all records of the confidential table with one of the listed values of a synthetic column; or
-        `NoHonestAnswer`."""
+        """Return the share of all records of the confidential table with one of the listed values of a synthetic column; raises
+        `NoHonestAnswer` for other columns."""
         check_name(column)
         values = self.facts.columns[column].values if column in self.facts.synthetic else ()
         if not values:
@@ -124,7 +124,7 @@ class Release:
         return self.counts[column].share(number, number, level)
 
     def pair(self, column: str, other: str) -> Pair:
-        """The noisy counts of two columns together, by groups of both; or `NoHonestAnswer`."""
+        """Return the noisy counts of two columns together, by groups of both; raises `NoHonestAnswer` if there are none."""
         for name in (column, other):
             check_name(name)
         if (column, other) not in self.pairs:
@@ -134,21 +134,21 @@ class Release:
     def rerun(
         self, *, times: int = USUAL_TIMES, seed: int | None = None, progress: Callable[[str], None] = lambda _: None
     ) -> Rerun:
-        """The method run again on synthetic rows, so many times, as if they were the confidential table: what that answers of
-        means, by group too, has intervals that say how far the release may have moved them; or `NoHonestAnswer`. Fresh noise each
-        time; with a `seed` the same answers again. Each run takes about as long as it took to make the rows."""
+        """Run the method again on synthetic rows, so many `times`, as if they were the confidential table. The result has means,
+        also by group, with intervals for how far the release may have moved them; raises `NoHonestAnswer` for other releases.
+        Noise is fresh each time; a `seed` gives the same answers again. Each run takes about as long as making the rows did."""
         return rerun(self.facts, self.data, self.counts, self.pairs, times=times, seed=seed, progress=progress)
 
     def table(self, name: str) -> Table:
-        """A table next to the rows, which answers counts, shares, sums and means by group."""
+        """Return a table next to the rows, which answers counts, shares, sums and means by group."""
         return find_table(self.tables, self.facts, name)
 
     def explain(self) -> tuple[str, ...]:
-        """What the kit offers for this release, a sentence each."""
+        """Return what the kit offers for this release, a sentence each."""
         return tuple(explain_kit(self.facts))
 
     def _exact_pair(self, column: str, weights: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Two columns without noise as numbers."""
+        """Return two columns without noise as numbers."""
         check_name(weights)
         for name in (column, weights):
             if name not in self.data:
@@ -171,13 +171,13 @@ class Release:
         return as_numbers(numbers, name=name).astype(np.float64)
 
     def _as_moments(self, column: str, interval: Interval) -> Interval | Moments:
-        """The interval; of a column of dates or times as such."""
+        """Return the interval, converted to dates or times if the column has them."""
         clock = self.facts.columns[column].clock
         return interval if clock is None else tell_moments(interval, clock)
 
 
 def read_numbers(data: Arrays, name: str) -> npt.NDArray[np.float64]:
-    """A column without noise as finite numbers, yes and no as 1 and 0; or why it is none."""
+    """Return a column without noise as finite numbers, yes and no as 1 and 0; raises if it has other entries."""
     values = np.asarray(data[name])
     if values.dtype.kind not in "biuf":
         raise InvalidArgument("this column is not one of numbers.", where=name)
@@ -195,7 +195,7 @@ def read_numbers(data: Arrays, name: str) -> npt.NDArray[np.float64]:
 
 
 def count_moments(values: object, clock: Clock, name: str) -> npt.NDArray[np.float64]:
-    """Dates or times as the numbers of a column's grid, NaN where there is none; what is none is refused."""
+    """Return dates or times as numbers of a column's grid, NaN for a missing one; anything else is refused."""
     try:
         given: npt.NDArray[Any] = np.asarray(values)
         if given.dtype.kind not in "MUO":
@@ -208,11 +208,11 @@ def count_moments(values: object, clock: Clock, name: str) -> npt.NDArray[np.flo
 
 
 def read_release(folder: str | Path, *, data: Mapping[str, npt.ArrayLike] | None = None) -> Release:
-    """The package in `folder`, which may also name its privacy card: the card, and the rows of data.csv, or of the several files
-    of a large table. A retracted package is refused.
+    """Return the package in `folder`, which may also name its privacy card: the card, and the rows of data.csv, or of the several
+    files of a large table. A retracted package is refused.
 
-    For a package with Parquet alone pass the columns yourself, as `data`: a mapping from names to arrays (a pandas or Polars
-    table is one). Numbers become floats with NaN for blank cells; all else stays text.
+    For a package with only Parquet, pass the columns as `data`: a mapping from names to arrays (a pandas or Polars table is one).
+    Numbers become floats with NaN for blank cells; everything else stays text.
     """
     given = cast(object, folder)
     if not isinstance(given, str | os.PathLike):
@@ -262,7 +262,7 @@ def _refuse_retracted(home: Path) -> None:
 
 
 def _as_array(values: object, name: str) -> npt.NDArray[Any]:
-    """`values` as one column."""
+    """Return `values` as one column."""
     if isinstance(values, np.ma.MaskedArray):
         raise InvalidType("the column is a masked array.", where=name, remedy="Fill its masked entries first.")
     try:
@@ -275,7 +275,7 @@ def _as_array(values: object, name: str) -> npt.NDArray[Any]:
 
 
 def read_columns(table: object, where: str) -> dict[str, npt.NDArray[Any]]:
-    """The columns of a mapping, or of a table that names its columns as pandas and Polars do."""
+    """Return the columns of a mapping, or of a table that names its columns as pandas and Polars do."""
     names: Any = list(cast(Any, table)) if isinstance(table, Mapping) else getattr(table, "columns", None)
     if isinstance(table, type) or not isinstance(names, Iterable):
         raise InvalidType(
@@ -288,7 +288,7 @@ def read_columns(table: object, where: str) -> dict[str, npt.NDArray[Any]]:
 
 
 def _find_rows(home: Path) -> list[Path]:
-    """The files of CSV that have the rows, in their order."""
+    """Return the CSV files that have the rows, in their order."""
     parts = sorted(home.glob(PARTS))
     wanted = [f"data.part-{number:04}.csv" for number in range(1, len(parts) + 1)]
     if {part.name for part in parts} != set(wanted) or (parts and (home / DATA).exists()):
@@ -301,7 +301,7 @@ def _find_rows(home: Path) -> list[Path]:
 
 
 def _read_rows(files: Sequence[Path], facts: Facts) -> dict[str, npt.NDArray[Any]]:
-    """The columns of these files, one after the other; refused where they are not as many as the card says."""
+    """Return the columns of these files, concatenated; refused if the number of rows is not the card's."""
     parts = [_read_csv(file, facts) for file in files]
     rows = {name: np.concatenate([part[name] for part in parts]) for name in facts.columns}
     count = len(next(iter(rows.values()), ()))

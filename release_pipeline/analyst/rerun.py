@@ -1,18 +1,17 @@
-"""What means of synthetic rows are worth: the method is run again on the released table, as if that were the confidential one.
+"""Intervals for means of synthetic rows: the method is run again on the released table, as if that were the confidential one.
 
-All that it takes is public: rows, their counts, the design that these and the card describe, and the code. So a released
-table can be measured again with fresh noise of the same laws, and synthesised again, as often as one likes, and nothing is lost
-by it. How far a figure moves from the released table to those that are made of it stands for how far it moved from the
-confidential table to the released one: estimate - bias +- t sd sqrt(1 + 1/R), with bias and sd those of R runs and t of R - 1
-degrees of freedom, as for one more number of the same law. Released tables are smoother than the confidential one, so that runs
-find less of the bias, and differ less, than there is: the bias is added to the sd as if it were chance, and both are raised by
-`RAISED`.
+Everything needed is public: rows, their counts, the design that these and the card describe, and the code. So a released table
+can be measured again with fresh noise of the same distributions, and synthesised again, any number of times, without any privacy
+loss. How far a figure moves from the released table to those made from it estimates how far it moved from the confidential table
+to the released one: estimate - bias +- t sd sqrt(1 + 1/R), with bias and sd those of R runs and t of R - 1 degrees of freedom, as
+for one more number of the same distribution. Released tables are smoother than the confidential one, so runs show less bias and
+less variation than the release has: the bias is added to the sd as if it were chance, and both are raised by `RAISED`.
 
-That is so where noise is what moves a figure. Where in its cell a record is, no count says, nor which records of a group of cells
-go with which others: a model places them, and a table that this model made has nothing that it could miss. Run again, it
-hardly moves. Intervals are therefore wider by a part of the spread of values within cells (of a mean over all records), or within
-groups of cells (of a mean by group): `IN_CELLS` and `IN_GROUPS`, which are no bounds, but what it took on two tables
-(docs/analyst.md). How columns go together is moved by the model most: correlations and slopes are declined.
+This holds if noise is what moves a figure. No count shows the position of a record in its cell, nor which records of a group of
+cells belong with which others: a model places them, and a table made by this model has nothing that the model could miss. Running
+it again hardly moves it. Intervals are therefore wider by a part of the spread of values within cells (of a mean over all
+records), or within groups of cells (of a mean by group): `IN_CELLS` and `IN_GROUPS`, which are not bounds, but values that were
+enough on two tables (docs/analyst.md). How columns go together is moved by the model most: correlations and slopes are declined.
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ from release_pipeline.mechanisms.whole_table.measure import CountedArrays
 from release_pipeline.sentences import ANALYST
 
 LEAST_TIMES, USUAL_TIMES, MOST_TIMES = 10, 20, 1000
-IN_CELLS, IN_GROUPS = 0.2, 0.5  # of the standard deviation within cells, or groups of them, that intervals are wider by
-RAISED = 1.3  # so much more runs would differ of a table that is as rough as a confidential one
+IN_CELLS, IN_GROUPS = 0.2, 0.5  # intervals are wider by this part of the standard deviation within cells, or groups of them
+RAISED = 1.3  # how much more runs would vary for a table as rough as a confidential one
 LEAST_HELD = 3.0  # standard deviations of the noise on its count, in the pair's table, that a group must hold
 Arrays = Mapping[str, npt.NDArray[Any]]
 Progress = Callable[[str], None]
@@ -54,8 +53,8 @@ Parts: TypeAlias = tuple[IntArray, IntArray]
 
 @dataclass(frozen=True)
 class Groups:
-    """How many records of each group have a value in a column, and the sum of these, in grid units. `inside`: how far values are
-    apart within cells, or groups of them, on average over these records; of the released rows alone."""
+    """The number of records in each group with a value in a column, and the sum of these values, in grid units. `inside`: the
+    spread of values within cells, or groups of them, on average over these records, computed from the released rows only."""
 
     held: IntArray
     total: FloatArray
@@ -63,7 +62,7 @@ class Groups:
 
     @property
     def means(self) -> FloatArray:
-        """NaN of a group without any."""
+        """Return the mean of each group in grid units; NaN for an empty group."""
         return np.where(self.held > 0, self.total / np.maximum(self.held, 1), np.nan)
 
 
@@ -72,7 +71,7 @@ Sums = Mapping[tuple[int, int | None], Groups]  # of a column, by another one or
 
 @dataclass(frozen=True, eq=False)
 class Rerun:
-    """The released table, and what came of it when its method was run on it again: means, by the rows. `noise`: of the tables of
+    """The released table, and the tables from running its method on it again: means, by the rows. `noise`: of the tables of
     pairs; `groups`: of a column's cells in these; `released` and `again`: sums by column and group."""
 
     facts: Facts
@@ -85,8 +84,8 @@ class Rerun:
         return f"<Rerun of {self.facts.rows_out:,} released rows, {len(self.again)} times>"
 
     def mean(self, column: str, *, level: float = 0.95) -> Any:
-        """The mean of a column in the confidential table, over all records that have a value: by the released rows. An
-        `Interval`, of a column of dates or times `Moments`; so are those of `means`."""
+        """Return the mean of a column in the confidential table over all records that have a value, estimated from the released
+        rows, as an `Interval`, or `Moments` for dates or times."""
         basis = ANALYST("rerun.mean", times=len(self.again))
         [interval] = self._list_intervals(self._find_masked(column, level), None, IN_CELLS, level, basis)
         if interval is None:
@@ -94,9 +93,9 @@ class Rerun:
         return interval
 
     def means(self, column: str, *, by: str, level: float = 0.95) -> dict[str, Any]:
-        """The mean of a column in the confidential table by each value of another, of the records that have one in both: by the
-        released rows. Values that too few records have, or that were counted together with others, are left out: no interval
-        held for them; `NoHonestAnswer` where none is left."""
+        """Return the mean of a column in the confidential table for each value of another, over records with a value in both,
+        estimated from the released rows. Values that too few records have, or that were counted together with others, are left
+        out, because no interval held for them; raises `NoHonestAnswer` if none is left."""
         masked, other = self._find_masked(column, level), self._find_grouping(by)
         if masked == other:
             raise InvalidArgument("a column has no means by itself.", where="by", remedy="Name another column.")
@@ -137,7 +136,7 @@ class Rerun:
     def _list_intervals(
         self, column: int, by: int | None, part: float, level: float, basis: str
     ) -> list[Interval | Moments | None]:
-        """The interval of each group; None where no row, or no row of one of the runs, is in it."""
+        """Return the interval of each group; None if no row, or no row of one of the runs, is in it."""
         known, released = self.facts.columns[design_names(self.facts)[column]], self.released[column, by]
         if known.grid is None:
             raise NoHonestAnswer(ANALYST("decline.no_numbers"), where=known.name)
@@ -170,7 +169,7 @@ def rerun(
     seed: int | None = None,
     progress: Progress = lambda _: None,
 ) -> Rerun:
-    """The method run on released rows, so many times; or `NoHonestAnswer`."""
+    """Return the results of running the method on released rows so many times; raises `NoHonestAnswer` for other releases."""
     _check(times, seed)
     design, noise = find_design(facts, counts, pairs), find_noise(facts, pairs)
     entries = find_entries(facts, data, counts)
@@ -199,21 +198,21 @@ def _check(times: object, seed: object) -> None:
 
 
 def design_names(facts: Facts) -> tuple[str, ...]:
-    """The columns that were counted, as the design has them: in the order of their names."""
+    """Return the columns that were counted, in the order of the design: by name."""
     return tuple(sorted(facts.synthetic))
 
 
 def find_noise(facts: Facts, pairs: Mapping[tuple[str, str], Pair]) -> dict[Places, SummedNoise]:
-    """The noise of the tables of pairs, as the file of their counts has it."""
+    """Return the noise of the tables of pairs, as the file of their counts has it."""
     numbers = {name: number for number, name in enumerate(design_names(facts))}
     noise = {(numbers[first], numbers[second]): pair.law.noise for (first, second), pair in pairs.items()}
     return {pair: noise[pair] for pair in sorted(noise) if pair[0] < pair[1]}
 
 
 def find_design(facts: Facts, counts: Mapping[str, Counts], pairs: Mapping[tuple[str, str], Pair]) -> Design:
-    """What was measured, and with how much noise: by the card, and by the laws in the files of counts. It is compared with
-    what this version of the package would measure under the card's claim; another version's is declined. Where no pair is a sum,
-    pairs were counted one by one."""
+    """Return what was measured, and with how much noise: from the card, and from the noise distributions in the files of counts.
+    It is compared with what this version of the package would measure under the card's claim; a different design is declined. If
+    no pair is a sum, pairs were counted one by one."""
     names = design_names(facts)
     if not facts.counts_whole_table:
         raise NoHonestAnswer(ANALYST("decline.rerun_method", method=facts.method), remedy=ANALYST("advice.ask"))
@@ -236,7 +235,7 @@ def find_design(facts: Facts, counts: Mapping[str, Counts], pairs: Mapping[tuple
 
 
 def _expect_noise(design: Design, groups: Mapping[str, Sequence[Group]], names: Sequence[str]) -> Mapping[Places, SummedNoise]:
-    """The noise of pairs where these groups are counted together as this version would."""
+    """Return the noise of pairs if these groups are counted together as this version would."""
     sizes = [len(groups[name]) for name in names]
     blocks = choose_blocks(sizes, design.noise_of_each) if design.in_blocks else []
     noise = design.noise_of_each(len(blocks)) if blocks else design.margins
@@ -244,8 +243,8 @@ def _expect_noise(design: Design, groups: Mapping[str, Sequence[Group]], names: 
 
 
 def _declare(facts: Facts, known: ColumnFacts, counts: Counts) -> Column:
-    """What is public about a column, as the policy had it: a centre is no option of this method, so that it is at 0, or in the
-    middle of dates."""
+    """Return the public facts about a column, as the policy had them. A centre is no option of this method, so it is at 0, or in
+    the middle of dates."""
     labels = len(counts.reasons)
     if known.grid is None:
         return Column(len(known.values) - 1, nominal=True, labels=labels)
@@ -256,12 +255,12 @@ def _declare(facts: Facts, known: ColumnFacts, counts: Counts) -> Column:
 
 
 def _find_groups(facts: Facts, pairs: Mapping[tuple[str, str], Pair]) -> dict[str, tuple[Group, ...]]:
-    """The groups of each column in the tables of its pairs: the same in all of them."""
+    """Return the groups of each column in the tables of its pairs: the same in all of them."""
     return {name: pair.groups_of_one for (name, _), pair in pairs.items()}
 
 
 def find_entries(facts: Facts, data: Arrays, counts: Mapping[str, Counts]) -> list[IntArray]:
-    """The released rows as the design has them: the number of an entry for each, or of the reason to have none."""
+    """Return the released rows in the form of the design: for each the number of its entry, or of its reason for no value."""
     entries = [_number_cells(facts.columns[name], data, counts[name].reasons) for name in design_names(facts)]
     if any(len(column) != facts.rows_out for column in entries) or facts.rows_out != facts.rows_in:
         raise NoHonestAnswer(ANALYST("decline.rerun_rows"), remedy=ANALYST("advice.all_rows"))
@@ -292,7 +291,7 @@ def _number_cells(known: ColumnFacts, data: Arrays, reasons: Sequence[str]) -> I
 
 
 def _look_up(cells: npt.NDArray[Any], listed: Sequence[str]) -> IntArray:
-    """The number of each cell's entry in the list, -1 of another one."""
+    """Return the position of each cell's entry in the list, -1 for any other entry."""
     numbers = {entry: number for number, entry in enumerate(listed)}
     return np.array([numbers.get(entry_of(cell), -1) for cell in cells.tolist()], dtype=np.int64)
 
@@ -300,8 +299,8 @@ def _look_up(cells: npt.NDArray[Any], listed: Sequence[str]) -> IntArray:
 def add_up(
     entries: Sequence[IntArray], design: Design, parts: Sequence[Parts | None] = ()
 ) -> Iterator[tuple[tuple[int, int | None], Groups]]:
-    """Records and sums of every column with numbers: of all that have one, and by each column with few entries. `parts`: cells
-    and groups of each column's numbers, where the spread of values in them is asked for."""
+    """Yield records and sums of every column with numbers: over all records with a value, and by each column with few entries.
+    `parts`: cells and groups of each column's numbers, if the spread of values in them is needed."""
     columns = list(zip(entries, design.columns, strict=True))
     for number, (entry, column) in enumerate(columns):
         if column.nominal:
@@ -317,20 +316,20 @@ def add_up(
 
 
 def _by(entry: IntArray, count: int, numbers: FloatArray, apart: FloatArray) -> Groups:
-    """Records and sums by entry; `count`: how many entries there are."""
+    """Return records and sums by entry; `count`: how many entries there are."""
     held = np.bincount(entry, minlength=count)[:count].astype(np.int64)
     total, inside = (np.bincount(entry, weights, count)[:count].astype(np.float64) for weights in (numbers, apart))
     return Groups(held, total, inside / np.maximum(held, 1))
 
 
 def _parts_of(counts: Counts, groups: tuple[Group, ...] | None) -> Parts:
-    """Where the cells of a column's numbers begin, and the groups of these in the tables of pairs."""
+    """Return where the cells of a column's numbers begin, and where their groups in the tables of pairs begin."""
     firsts = [group.first for group in groups or () if group.first is not None]
     return counts.first, np.array(sorted(firsts) or [0], dtype=np.int64)
 
 
 def _measure_spread(numbers: FloatArray, firsts: IntArray) -> FloatArray:
-    """For each record the standard deviation of all numbers in its part; `firsts`: where parts begin."""
+    """Return for each record the standard deviation of all numbers in its part; `firsts`: where parts begin."""
     part = np.searchsorted(firsts, numbers, side="right") - 1
     held = np.maximum(np.bincount(part, minlength=len(firsts)), 1)
     means = np.bincount(part, numbers, len(firsts)) / held

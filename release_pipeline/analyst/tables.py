@@ -1,18 +1,17 @@
 """Counts, sums and means by group from the tables that a package has next to its rows.
 
-Intervals come from the noisy cells that were measured, by the law of their noise, which the card names in full: that of a sum of
-m cells is a sum of m independent draws. Where several levels can answer, or the cells that are not asked for are fewer, since all
-counts are the number of records, the narrower interval is taken. Which one that is follows from the laws alone, so that the level
-holds.
+Intervals come from the measured noisy cells and their noise distribution, which the card names in full: the noise of a sum of m
+cells is a sum of m independent draws. If several levels can answer, or if the other cells are fewer (all counts add up to the
+number of records), the narrower interval is taken. Which one is narrower follows from the distributions only, so the level holds.
 
-A mean is a sum over a count, each with noise of its own. For a mean of theta the number S - theta N has the noise Z_S - theta Z_N
-alone, and every theta is in the interval for which that is no larger than it is at the level (Fieller's way). Two bounds on it
-are used, both of which hold for every theta, so that their intersection does: that of each of the two at half of what may miss,
-and for noise of one law the one for sums of numbers of any scales.
+A mean is a sum over a count, each with separate noise. For a mean of theta the number S - theta N has only the noise Z_S - theta
+Z_N. The interval has every theta for which that is no larger than the noise can be at the level (Fieller's method). Two bounds on
+it are used; both hold for every theta, so their intersection does: the bounds of the two parts, each at half of the allowed
+error, and for noise of one distribution the bound for sums of numbers of any scales.
 
-Of a weighted table the same holds: asked for is the total of weights, of weights times numbers, and the ratio of these two. Its
-total is not public, so that a share is the ratio r of the part to the rest, each a sum of cells of its own, as r / (1 + r).
-Intervals are for the weighted figures of the confidential table; how far a sample is from its population is not in them.
+The same holds for a weighted table: the figures are the total of weights, of weights times numbers, and the ratio of these two.
+Its total is not public, so a share comes from the ratio r of the part to the rest, which are sums of different cells, as r / (1 +
+r). Intervals are for the weighted figures of the confidential table; they do not include how far a sample is from its population.
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ from release_pipeline.mechanisms.basis.grid import Grid, IntArray
 from release_pipeline.mechanisms.tables import CellNoise
 from release_pipeline.sentences import ANALYST
 
-Where: TypeAlias = Mapping[str, "str | int | Iterable[str | int]"]  # labels that are asked for, by column
+Where: TypeAlias = Mapping[str, "str | int | Iterable[str | int]"]  # requested labels, by column
 _SURE = 3.3  # times sqrt(m): beyond it the sum of m numbers from (-1/2, 1/2) is with a probability below 1e-9 (Hoe63)
 
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """The cells of a level. `labels`: by column, that of each cell; `above`: of the column with several levels the labels of each
-    level from this one up, by its number; `noisy`: the noisy number of each cell, in steps."""
+    """The cells of a level. `labels`: by column, the label of each cell; `above`: for the column with several levels, the labels
+    of each level from this one up, by its number; `noisy`: the noisy number of each cell, in steps."""
 
     facts: LevelFacts
     labels: Mapping[str, npt.NDArray[np.str_]]
@@ -53,14 +52,14 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A noisy number in steps, and the noise in it: so many draws of a law."""
+    """A noisy number in steps, and its noise: so many draws from a distribution."""
 
     number: int
     noise: CellNoise
     draws: int
 
     def reach(self, level: float) -> int:
-        """How far the number is off at most, at this level, in steps."""
+        """Return how far the number is off at most, at this level, in steps."""
         if not self.draws or not self.noise.amount:
             return 0
         if self.noise.law == "Gaussian":
@@ -69,7 +68,7 @@ class Answer:
 
     @property
     def variance(self) -> float:
-        """The variance of a number that bounds its noise, in steps squared."""
+        """Return the variance of a number that bounds its noise, in steps squared."""
         if not self.noise.amount:
             return 0.0
         amount = float(self.noise.amount)
@@ -91,13 +90,14 @@ class Table:
         return f"<Table {self.facts.name}: {what}{weighted} by {', '.join(self.facts.by)}>"
 
     def count(self, where: Where | None = None, *, level: float = 0.95) -> Interval:
-        """How many records of the confidential table have these labels: {"town": "north", "sex": ["0", "1"]}; all without. Of a
-        weighted table: how many of the population they stand for; of one with `having` those that have a value there."""
+        """Return how many records of the confidential table have these labels, such as {"town": "north", "sex": ["0", "1"]};
+        without labels, how many there are in all. A weighted table gives the number of the population they represent; one with
+        `having` counts records with a value there."""
         self._must_have(counts=True)
         return self._state(self._answer(_read_where(where), level), level)
 
     def share(self, where: Where | None = None, *, level: float = 0.95) -> Interval:
-        """The share of all records that have these labels; of a weighted table that of the population."""
+        """Return the share of all records that have these labels; for a weighted table, the share of the population."""
         self._must_have(counts=True)
         if not self.facts.has_public_total:
             return self._share_of_weights(_read_where(where), level)
@@ -106,15 +106,15 @@ class Table:
         return _within(answer.number, reach, (0, records), 1 / records, level, ANALYST("tables.law"))
 
     def sum(self, where: Where | None = None, *, level: float = 0.95) -> Interval:
-        """What the column of the records with these labels adds up to in the confidential table; of a weighted table each times
-        its weight."""
+        """Return the sum of the column over records with these labels in the confidential table; in a weighted table each value
+        times its weight."""
         self._must_have(counts=False)
         return self._state(self._answer(_read_where(where), level), level)
 
     def mean(self, where: Where | None = None, *, level: float = 0.95) -> Any:
-        """The mean of the column over the records with these labels in the confidential table: if there are any. Their number is
-        taken from a table of counts of the package, which has the same weights; without one that has these labels it declines. An
-        `Interval`, of a column of dates or times `Moments`."""
+        """Return the mean of the column over the records with these labels in the confidential table, if there are any, as an
+        `Interval`, or `Moments` for dates or times. Their number comes from a table of counts of the package with the same
+        weights; raises `NoHonestAnswer` if none has these labels."""
         self._must_have(counts=False)
         asked = _read_where(where)
         total, count = self._answer(asked, level), self._find_count(asked, level)
@@ -128,14 +128,14 @@ class Table:
         return interval if clock is None else tell_moments(interval, clock)
 
     def _state(self, answer: Answer, level: float) -> Interval:
-        """A total, no further than it can be."""
+        """Return the interval of a total, cut to what is possible."""
         low, high = (self.release.rows_in * end / self.facts.step for end in self._added)
         ends = math.floor(min(low, 0)), math.ceil(max(high, 0))
         basis = ANALYST("tables.law") if self.facts.weight is None else ANALYST("tables.weighted")
         return _within(answer.number, answer.reach(level), ends, float(self.facts.step), level, basis)
 
     def _share_of_weights(self, asked: Mapping[str, frozenset[str]], level: float) -> Interval:
-        """The share of the cells that are asked for, by these and the rest of the same level."""
+        """Return the interval of the share of the requested cells, from these and the rest of the same level."""
         self._check(asked, level)
         both = [(_add_up(of, chosen), _add_up(of, ~chosen)) for of, chosen in self._select(asked)]
         part, rest = min(both, key=lambda pair: pair[0].reach(level) + pair[1].reach(level))
@@ -148,7 +148,7 @@ class Table:
 
     @property
     def _grid(self) -> Grid:
-        """The declared domain and grid of the column that is added up."""
+        """Return the declared domain and grid of the column that is added up."""
         grid = self.release.columns[self.facts.sum or ""].grid
         if grid is None:
             raise NoHonestAnswer("the card declares no domain or grid for it.", where=self.facts.sum or "")
@@ -156,7 +156,7 @@ class Table:
 
     @property
     def _added(self) -> tuple[Fraction, Fraction]:
-        """The least and the most that one record adds, in the unit of the cells."""
+        """Return the least and the most that one record adds, in the unit of the cells."""
         weight = self.facts.weight
         numbers = (Fraction(1), Fraction(1)) if self.facts.sum is None else (self._grid.lo, self._grid.hi)
         weights = (Fraction(1), Fraction(1)) if weight is None else (weight.least, weight.largest)
@@ -171,7 +171,7 @@ class Table:
             )
 
     def _find_count(self, asked: Mapping[str, frozenset[str]], level: float) -> Answer:
-        """The narrowest answer that a table of counts has, by the same weights."""
+        """Return the narrowest answer of a table of counts with the same weights."""
         weight, having = self.facts.weight, self.facts.sum if self.facts.lacking else None
         if not asked and weight is None and having is None:
             return Answer(self.release.rows_in, CellNoise("Laplace", Fraction(0)), 0)
@@ -189,7 +189,7 @@ class Table:
         return min(answers, key=lambda answer: answer.reach(level))
 
     def _refine(self, asked: Mapping[str, frozenset[str]]) -> Mapping[str, frozenset[str]]:
-        """What is asked for, by labels of the finest level: other tables may have only these."""
+        """Return the request in labels of the finest level: other tables may have only these."""
         deep, finest = self.facts.deep, self.levels[-1]
         meant = self._find_meant(asked[deep]) if deep is not None and deep in asked else None
         if deep is None or meant is None:
@@ -201,7 +201,7 @@ class Table:
         return set(asked) <= set(self.facts.by) and any(True for _ in self._answers(asked))
 
     def _answer(self, asked: Mapping[str, frozenset[str]], level: float) -> Answer:
-        """The answer with the narrowest interval."""
+        """Return the answer with the narrowest interval."""
         self._check(asked, level)
         return min(self._answers(asked), key=lambda answer: answer.reach(level))
 
@@ -219,7 +219,8 @@ class Table:
             )
 
     def _answers(self, asked: Mapping[str, frozenset[str]]) -> Iterator[Answer]:
-        """What each level says that has these labels, or what they consist of; where the total is public, by the others too."""
+        """Yield the answer of each level that has these labels, or their parts; if the total is public, also the answer by all
+        other cells."""
         for level, chosen in self._select(asked):
             yield _add_up(level, chosen)
             if self.facts.has_public_total:
@@ -227,7 +228,7 @@ class Table:
                 yield Answer(self.release.rows_in - rest.number, rest.noise, rest.draws)
 
     def _select(self, asked: Mapping[str, frozenset[str]]) -> Iterator[tuple[Level, npt.NDArray[np.bool_]]]:
-        """Each level that has these labels, or what they consist of, with the cells that are meant."""
+        """Yield each level that has these labels, or their parts, with flags for the requested cells."""
         deep = self.facts.deep
         of_deep = None if deep is None else asked.get(deep)
         meant = None if of_deep is None else self._find_meant(of_deep)
@@ -244,7 +245,7 @@ class Table:
                 yield level, chosen
 
     def _find_meant(self, labels: frozenset[str]) -> int | None:
-        """The number of the finest level that has all of these labels."""
+        """Return the number of the finest level that has all of these labels; None if no level has."""
         for level in reversed(self.levels):
             number = level.facts.number
             if labels <= set(level.above[number].tolist()):
@@ -253,19 +254,19 @@ class Table:
 
 
 def _add_up(level: Level, chosen: npt.NDArray[np.bool_]) -> Answer:
-    """The sum of these cells of a level."""
+    """Return the sum of these cells of a level."""
     return Answer(int(level.noisy[chosen].sum()), level.facts.noise, int(chosen.sum()))
 
 
 def read_tables(folder: Path, facts: Facts) -> dict[str, Table]:
-    """The tables in a package, by name."""
+    """Return the tables in a package, by name."""
     tables = {table.name: Table(table, facts, _read_levels(folder / table.file, table)) for table in facts.tables}
     counts = tuple(table for table in tables.values() if table.facts.sum is None)
     return {name: replace(table, others=counts) for name, table in tables.items()}
 
 
 def find_table(tables: Mapping[str, Table], facts: Facts, name: str) -> Table:
-    """The table of this name; any other name is refused."""
+    """Return the table of this name; any other name is refused."""
     given = cast(object, name)
     if not isinstance(given, str):
         raise InvalidType("a table is named by a text.", where="name")
@@ -280,7 +281,7 @@ def _list_names(facts: Facts) -> str:
 
 
 def _read_where(where: Where | None) -> dict[str, frozenset[str]]:
-    """What is asked for, as texts."""
+    """Return the requested labels as texts, by column."""
     given = cast(object, {} if where is None else where)
     if not isinstance(given, Mapping):
         raise InvalidType("what is asked for is a mapping from columns to labels.", where="where", remedy='Like {"town": "A"}.')
@@ -295,19 +296,19 @@ def _read_where(where: Where | None) -> dict[str, frozenset[str]]:
 
 
 def _within(number: int, reach: int, ends: tuple[int, int], unit: float, level: float, basis: str) -> Interval:
-    """A number with what it may be off, no further than it can be."""
+    """Return the interval of a number with its largest error, cut to what is possible."""
     estimate, low, high = (unit * min(max(end, ends[0]), ends[1]) for end in (number, number - reach, number + reach))
     return Interval(estimate, low, high, level, "law" if reach else "exact", basis if reach else ANALYST("tables.exact"))
 
 
 def _share_of_ratio(ratio: float) -> float:
-    """The share of a part that is so many times the rest."""
+    """Return the share of a part that is `ratio` times the rest."""
     return 1.0 if math.isinf(ratio) else ratio / (1 + ratio)
 
 
 def _bound_ratio(total: Answer, count: Answer, domain: tuple[Fraction, Fraction | float], level: float) -> tuple[float, float]:
-    """From the least to the largest ratio theta in the domain with |S - theta N| <= q(theta): at the level that is so for the
-    ratio of the exact numbers. q(theta) is the smaller of q_S + |theta| q_N, half of what may miss for each, and the bound of
+    """Return the least and the largest ratio theta in the domain with |S - theta N| <= q(theta): at the level, the ratio of the
+    exact numbers meets this. q(theta) is the smaller of q_S + |theta| q_N, each at half of the allowed error, and the bound of
     `_solve_fieller`."""
     apart = (1 + level) / 2 if total.draws and count.draws and count.noise.amount else level
     off, away = total.reach(apart), count.reach(apart)
@@ -326,7 +327,7 @@ def _bound_ratio(total: Answer, count: Answer, domain: tuple[Fraction, Fraction 
 
 
 def _cut(least: float, most: float, factor: float, bound: float, *, above: bool) -> tuple[float, float]:
-    """What of least .. most has theta * factor >= bound (`above`), or <= bound."""
+    """Return the part of least .. most with theta * factor >= bound (`above`), or <= bound."""
     if factor == 0:
         return (least, most) if (bound <= 0 if above else bound >= 0) else (math.inf, -math.inf)
     is_lower = above == (factor > 0)
@@ -334,10 +335,11 @@ def _cut(least: float, most: float, factor: float, bound: float, *, above: bool)
 
 
 def _solve_fieller(total: Answer, count: Answer, level: float) -> tuple[float, float]:
-    """For discrete Laplace noise in both: the ratios theta with (S - theta N)^2 <= K^2 (v_S + theta^2 v_N).
+    """Return, for discrete Laplace noise in both, the ends of the ratios theta with (S - theta N)^2 <= K^2 (v_S + theta^2 v_N).
 
     Every number Z of noise with a uniform one is more concentrated than a Laplace number of scale t + 1/12 (`bound_sum`), and the
-    uniform ones are less than 3.3 sqrt(m_S + theta^2 m_N) together; K has both. Everything where no such ratio is bounded.
+    uniform ones are less than 3.3 sqrt(m_S + theta^2 m_N) together; K covers both. The ends are infinite if no such ratio is
+    bounded.
     """
     everything = -math.inf, math.inf
     if "Gaussian" in (total.noise.law, count.noise.law) or not total.variance:

@@ -1,1 +1,1 @@
-"""What a released table is still good for, and what it tells of its people."""
+"""The utility of a released table, and what it reveals about its people."""

@@ -1,5 +1,5 @@
-"""Utility and risk of a released table against the records that it was made of. Every figure is internal: it informs the people
-who decide, and gates nothing (methods.md section 2). What a gate may look at is in `gates`."""
+"""Utility and risk of a released table against the records that it was made from. Every figure is internal: it informs the people
+who decide, and gates nothing (methods.md section 2). Figures for gates are in `gates`."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.rows.columns import Read, encode_entries, encode_features, read_weights, take_few
 from release_pipeline.rows.counted import Counting
 
-LEAST_ATTACKED = 10  # with fewer records there is nothing to learn from an attack
-ATTACKED_SAMPLE = 100_000  # released records that are attacked, and linked, where there are more
-MODEL_SAMPLE = 5_000  # records of each table that models see
-SEED = 1  # of the models' own choices: the same figures for the same tables
-DIGITS = 6  # significant ones of a figure: what rounding differs by between processors is beyond them
+LEAST_ATTACKED = 10  # with fewer records an attack shows nothing
+ATTACKED_SAMPLE = 100_000  # released records that are attacked and linked, if there are more
+MODEL_SAMPLE = 5_000  # records of each table that models use
+SEED = 1  # for the models' random choices: the same figures for the same tables
+DIGITS = 6  # significant digits of a figure: rounding differences between processors are smaller
 
 Streams: TypeAlias = Callable[[Context], NoiseStream]
 Measure: TypeAlias = Callable[[Compared, Streams], dict[str, Any]]
@@ -61,8 +61,8 @@ def audit_table(
     attack: Measure | None = None,
     predictor: Measure | None = None,
 ) -> dict[str, Any]:
-    """Every figure of a released table, as evidence keeps it. `groups`: those of the table, which gates are judged on too;
-    `streams` gives the random choices of each part by its name. `attack` and `predictor`: what attacks and models tell, where
+    """Return every figure of a released table, as evidence keeps it. `groups`: the table's groups, which gates are judged on too;
+    `streams` gives the random choices of each part by its name. `attack` and `predictor`: the measures of attacks and models, if
     these are not on the released table itself."""
     released, originals, policy = compared.released, compared.original_of, compared.policy
     figures: dict[str, Any] = {}
@@ -87,8 +87,8 @@ def audit_table(
 
 
 def draw_attacked(compared: Compared, streams: Streams) -> Compared:
-    """What is attacked: all records, or a random sample of them as if it were the whole table. In it rows lie farther apart, so
-    that a person's own row stands out more than it does among all."""
+    """Return what is attacked: all records, or a random sample of them as if it were the whole table. In a sample rows are
+    farther apart, so a person's own row stands out more than it does among all."""
     rows = compared.released.num_rows
     if rows <= ATTACKED_SAMPLE:
         return compared
@@ -96,7 +96,7 @@ def draw_attacked(compared: Compared, streams: Streams) -> Compared:
 
 
 def _measure_sample(compared: Compared, weight: str) -> dict[str, Any]:
-    """Weighted figures of every masked column but the weight; of records without a value there is none."""
+    """Return weighted figures of every masked column except the weight; records without a value are left out."""
     policy, released = compared.policy, compared.released
     of_all, of_released = compared.weights(weight), read_weights(released.column(weight))
 
@@ -113,10 +113,10 @@ def _measure_sample(compared: Compared, weight: str) -> dict[str, Any]:
     return measure_sample(weight, columns, quasi, of_all[compared.original_of])
 
 
-@np.errstate(over="ignore", invalid="ignore")  # of values as they came
+@np.errstate(over="ignore", invalid="ignore")  # raw values may overflow
 def measure_by_group(compared: Compared, by: str) -> list[dict[str, Any]]:
-    """What became of the groups of one column. Of a generalised one the label of a suppressed record is not told, so that the
-    original means there are of the released records."""
+    """Return the figures of the groups of one column. For a generalised column the labels of suppressed records are not known, so
+    its original means are those of the released records."""
     is_kept = by in compared.policy.listed_columns
     names, (after, own_labels, of_all) = number_labels(
         [compared.released.column(by), compared.of_released(by), compared.original(by) if is_kept else None]
@@ -141,7 +141,7 @@ def measure_by_group(compared: Compared, by: str) -> list[dict[str, Any]]:
 
 
 def _match_in_groups(before: Numbers, was: Labels, after: Numbers, now: Labels) -> Numbers:
-    """The same within each group, of the records that have a value."""
+    """Return originals matched to released values by rank within each group, for records with a value."""
     matched = np.full(len(after), np.nan)
     for label in np.unique(now).tolist():
         there, here = (was == label) & ~np.isnan(before), (now == label) & ~np.isnan(after)
@@ -151,13 +151,13 @@ def _match_in_groups(before: Numbers, was: Labels, after: Numbers, now: Labels) 
 
 
 def without_reasons(column: NoiseColumn, numbers: Numbers) -> Numbers:
-    """NaN where an entry stands for a reason to have no value."""
+    """Return the numbers, NaN for an entry that is a reason for no value."""
     return np.where(column.find_reasons(numbers) < 0, numbers, np.nan) if column.reasons else numbers
 
 
 def number_labels(columns: Sequence[pa.ChunkedArray | None]) -> tuple[list[str], list[Labels]]:
-    """The texts that occur in any of these columns, ascending, and the place of each entry's among them: -1 of a blank cell. A
-    column that is none has no entry."""
+    """Return the texts that occur in any of these columns, ascending, and the position of each entry among them: -1 for a blank
+    cell. A missing column has no entries."""
     told = [list_entries(pa.chunked_array([], pa.string()) if column is None else column) for column in columns]
     names = sorted({entry for entries, _ in told for entry in entries if entry})
     place = {name: number for number, name in enumerate(names)} | {"": NO_GROUP}
@@ -165,13 +165,13 @@ def number_labels(columns: Sequence[pa.ChunkedArray | None]) -> tuple[list[str],
 
 
 def list_entries(column: pa.ChunkedArray) -> tuple[list[str], npt.NDArray[np.int32]]:
-    """The different entries as texts, a blank one last, and the place of each record's."""
+    """Return the different entries as texts, a blank one last, and the position of each record's."""
     coded = column.combine_chunks().dictionary_encode()
     return [*map(str, coded.dictionary.to_pylist()), ""], coded.indices.fill_null(len(coded.dictionary)).to_numpy()
 
 
 def _attack(compared: Compared, streams: Streams) -> dict[str, Any]:
-    """What came of the attacks, as evidence keeps it."""
+    """Return the results of the attacks, as evidence keeps them."""
     attacks, by_column = attack_table(compared, streams)
     return {
         "attacks": [asdict(attack) for attack in attacks],
@@ -180,8 +180,8 @@ def _attack(compared: Compared, streams: Streams) -> dict[str, Any]:
 
 
 def attack_table(compared: Compared, streams: Streams) -> tuple[list[Attack], dict[str, Attack]]:
-    """The three attacks on all released columns, and inference column by column; nothing of fewer records than can be attacked.
-    Linking and inferring need two columns, and all of them somebody to compare with."""
+    """Return the three attacks on all released columns, and inference column by column; empty if there are too few records to
+    attack. Linking and inferring need two columns, and every attack needs people to compare with."""
     columns: list[AttackedColumn] = []
     for name in compared.policy.released_columns:
         after = compared.released.column(name)
@@ -203,7 +203,7 @@ def attack_table(compared: Compared, streams: Streams) -> tuple[list[Attack], di
 
 
 def train_models(compared: Compared, streams: Streams, predictor: Measure | None = None) -> dict[str, Any]:
-    """What models learn: from the same persons of both tables, a random sample where there are many."""
+    """Return what models learn from the same persons of both tables, a random sample if there are many."""
     if predictor is not None:
         return {"predictions": predictor(compared, streams)}
     few = compared.among(shuffled_first(compared.released.num_rows, MODEL_SAMPLE, streams("models")))
@@ -211,8 +211,8 @@ def train_models(compared: Compared, streams: Streams, predictor: Measure | None
 
 
 def predict_targets(learned: Compared, tested: Compared | None) -> dict[str, Any]:
-    """What models of each target of the policy tell that learned from released rows: of the last third of their own records, or
-    of the originals of others, which they are `tested` on."""
+    """Return the predictions of each target of the policy by models that learned from released rows, tested on the last third of
+    their own records, or on the originals of others in `tested`."""
     policy, figures = learned.policy, dict[str, Any]()
     if not policy.audit.predict:
         return figures
@@ -232,14 +232,14 @@ def predict_targets(learned: Compared, tested: Compared | None) -> dict[str, Any
 
 
 def _list_released(compared: Compared) -> list[pa.Table]:
-    """The released columns of some records, as the method saw them and as they are released."""
+    """Return the released columns of some records, as the method saw them and as they are released."""
     after = compared.released.select(list(compared.policy.released_columns))
     return [pa.table({name: compared.seen_of_released(name) for name in after.column_names}), after]
 
 
 def says_yes(column: pa.ChunkedArray, target: Target, of: NoiseColumn | None) -> npt.NDArray[np.bool_]:
-    """The records that have what a target of the policy's audit asks for of a column, of a masked one if it is `of` that: who has
-    no value there is above nothing."""
+    """Return which records have what a target of the policy's audit asks for in a column; `of`: the column's policy if it is
+    masked. A record without a value is above nothing."""
     if target.above is not None:
         numbers: Numbers = column.to_numpy()
         return (numbers if of is None else without_reasons(of, numbers)) > float(target.above)
@@ -247,7 +247,7 @@ def says_yes(column: pa.ChunkedArray, target: Target, of: NoiseColumn | None) ->
 
 
 def round_figures(figures: Plain) -> Any:
-    """Figures as evidence keeps them: six significant digits, and None for what there is not."""
+    """Return figures as evidence keeps them: six significant digits, and None for a figure that is not finite."""
     if isinstance(figures, Mapping):
         return {name: round_figures(figure) for name, figure in figures.items()}
     if isinstance(figures, list | tuple):
@@ -257,13 +257,11 @@ def round_figures(figures: Plain) -> Any:
     return figures
 
 
-# Utility and risk of synthetic rows against the records that their counts were taken of: internal,
-# as all of an audit is.
+# Utility and risk of synthetic rows against the records that were counted: internal, like every part of an audit.
 #
-# No row is anybody's, so that there is nothing to link and no error of a record. What people can
-# lose is what the table tells of those that it was made of, beyond what it tells of others: the
-# mechanism is run once more, on the records without a control group, with noise that is never
-# released, and attacks on both are compared.
+# Rows are synthetic, so there is nothing to link and no error of a record. People can lose what the table reveals about those
+# that it was made from, beyond what it reveals about others. So the mechanism is run once more, on the records without a control
+# group, with noise that is never released, and attacks on both are compared.
 
 
 Remake = Callable[[Read], pa.Table]
@@ -278,7 +276,7 @@ def audit_synthetic(
     streams: Streams,
     progress: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Every figure of a synthetic table, as evidence keeps it. `remake`: a table like it, of other records."""
+    """Return every figure of a synthetic table, as evidence keeps it. `remake`: makes such a table from other records."""
     policy = compared.policy
     progress("measuring utility")
     few = draw_attacked(compared, streams)
@@ -294,7 +292,8 @@ def audit_synthetic(
 
 
 def _measure_structure(compared: Compared, before: Counting, after: Counting, streams: Streams) -> dict[str, Any]:
-    """How far the tables of one, two and three columns are from the original ones, next to those of records drawn again."""
+    """Return how far the tables of one, two and three columns are from the original ones, compared with those of records drawn
+    again."""
     nominal = [name for name in before.encoders if name in compared.policy.listed_columns]
     random = make_random(take_secret(streams("tables of columns")))
     sizes = {name: encoder.size for name, encoder in before.encoders.items()}
@@ -305,7 +304,7 @@ def _measure_structure(compared: Compared, before: Counting, after: Counting, st
 
 
 def _measure_group_means(compared: Compared, streams: Streams) -> dict[str, Any] | None:
-    """Of every column of numbers by every column of categories."""
+    """Return the errors of group means of every column of numbers by every column of categories; None if there are none."""
     policy = compared.policy
     anew = drawn_positions(compared.originals, streams("means of groups"))
     labels = {
@@ -323,9 +322,9 @@ def _measure_group_means(compared: Compared, streams: Streams) -> dict[str, Any]
 
 
 def attack_without_control(compared: Compared, remake: Remake, streams: Streams, *, among: int) -> dict[str, Any]:
-    """Attacks on people that a table was made of, and on people that it was made without, among so many. Of more than
-    `ATTACKED_SAMPLE` records a table that is made of so many of them is attacked, as if there were no others: who is left out
-    of it is in no row."""
+    """Return attacks on people that a table was made from, and on people that it was made without, `among` so many. With more
+    than `ATTACKED_SAMPLE` records, a table made from that many of them is attacked, as if there were no others: people left out
+    of it are in no row."""
     count = compared.originals
     places = shuffled_first(count, min(count, ATTACKED_SAMPLE), streams("control group"))
     size = min(INFERRED, len(places) // 3)
@@ -338,7 +337,7 @@ def attack_without_control(compared: Compared, remake: Remake, streams: Streams,
     columns: list[AttackedColumn] = []
     for name in compared.policy.released_columns:
         before, after = take_few(compared.original(name), places), made.column(name)
-        if column := compared.policy.noise_columns.get(name):  # on its grid, or nobody would ever be alike
+        if column := compared.policy.noise_columns.get(name):  # on its grid, or no two values would be equal
             original, released = column.coded_grid.snap(before.to_numpy()), after.to_numpy()
         else:
             original, released = encode_entries([before, after])
@@ -361,8 +360,8 @@ def attack_without_control(compared: Compared, remake: Remake, streams: Streams,
 
 
 def _pick_known(policy: Policy) -> dict[str, tuple[str, ...]]:
-    """What somebody knows of a person, and what they would like to: quasi-identifiers and all other columns, none where every
-    column is a quasi-identifier. Where none is, every column in turn, with all others known."""
+    """Return what an attacker knows about a person and wants to know: quasi-identifiers, and all other columns (none if every
+    column is a quasi-identifier). Without quasi-identifiers every column in turn, with all others known."""
     names = tuple(policy.released_columns)
     quasi = tuple(name for name in names if policy.columns[name].role == "quasi")
     return {"known": quasi or names, "secrets": tuple(name for name in names if name not in quasi)}

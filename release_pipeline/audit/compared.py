@@ -1,4 +1,4 @@
-"""A released table next to the records that it was made of, column by column: what an audit measures."""
+"""A released table next to the records that it was made from, column by column: the input of an audit."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ Places: TypeAlias = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A released table, and of the records that it was made of the columns that it has.
+    """A released table, and the same columns of the records that it was made from.
 
-    `original_of[i]`: the original of released record i. Of synthetic rows it is any order, shorter where the records are a
-    sample; of swapped values it is the record whose kept entries a row has. `everybody`: the released quasi-identifiers of all
-    records, suppressed ones too, as somebody would see them who knows how they were coarsened. `is_nobodys`: released rows are
-    synthetic, or their values swapped, so that errors are of ranks. `classes`: of each record the class that shares the labels of
-    generalised columns, -1 for none; None without such columns. `owners`: where values are swapped, by column whose value each
-    row has, -1 of a record that is not among these.
+    `original_of[i]`: the original of released record i. For synthetic rows it is in any order, shorter if the records are a
+    sample; for swapped values it is the record whose kept entries a row has. `everybody`: the released quasi-identifiers of all
+    records, suppressed ones too, as seen by somebody who knows how they were coarsened. `is_nobodys`: released rows are
+    synthetic, or their values swapped, so that errors are of ranks. `classes`: the class of each record that shares the labels of
+    generalised columns, -1 for none; None without such columns. `owners`: if values are swapped, by column the record whose value
+    each row has, -1 for a record outside this table.
     """
 
     policy: Policy
@@ -52,36 +52,36 @@ class Compared:
 
     @property
     def originals(self) -> int:
-        """How many records the release was made of."""
+        """Return how many records the release was made from."""
         return len(self.original(next(iter(self.policy.noise_columns or self.policy.released_columns))))
 
     def original(self, name: str) -> pa.ChunkedArray:
-        """A column of all records."""
+        """Return a column of all records."""
         return self.read("records", [name]).column(name)
 
     def seen(self, name: str) -> Numbers:
-        """A noise column of all records as the method saw it: in its domain and on its grid."""
+        """Return a noise column of all records as the method saw it: in its domain and on its grid."""
         return self.policy.noise_columns[name].coded_grid.snap(self.original(name).to_numpy())
 
     def weights(self, name: str) -> Numbers:
-        """The weights of all records as the method saw them: a masked one in its domain, where none is negative."""
+        """Return the weights of all records as the method saw them: a masked weight in its domain, where none is negative."""
         return self.seen(name) if name in self.policy.noise_columns else read_weights(self.original(name))
 
     def of_released(self, name: str) -> pa.ChunkedArray:
-        """A column of the records that were released, in the order of the released ones. Of a generalised column the label that
-        the record got: that is what somebody who knows the hierarchy makes of the true value."""
+        """Return a column of the released records' originals, in the order of release. A generalised column has the label that
+        the record got: somebody who knows the hierarchy derives it from the true value."""
         if name in self.policy.generalised_columns:
             return self.released.column(name)
         return self.original(name).take(pa.array(self.original_of))
 
     def seen_of_released(self, name: str) -> pa.ChunkedArray:
-        """The same, with numbers as the method saw them: whoever knows a true value makes that of it to compare it with the
-        release, since domain and grid are public, so that one far out, or finer than the grid, hides nobody."""
+        """Return that column with numbers as the method saw them. Domain and grid are public, so anyone who knows a true value
+        can convert it to compare it with the release: a value far out, or finer than the grid, hides nobody."""
         is_masked = name in self.policy.noise_columns
         return pa.chunked_array([self.seen(name)[self.original_of]]) if is_masked else self.of_released(name)
 
     def read_few(self, originals: Places) -> Read:
-        """What reads some records as if there were no others, each column once."""
+        """Return a reader of some records as if there were no others, each column once."""
         kept: dict[str, pa.ChunkedArray] = {}
 
         def read(table: str, columns: Sequence[str] | None, *, where: tuple[str, str] | None = None) -> pa.Table:
@@ -95,7 +95,7 @@ class Compared:
         return read
 
     def among(self, rows: Places) -> Compared:
-        """The same of some released rows and their own originals, as if there were no others."""
+        """Return the comparison of some released rows and their own originals, as if there were no others."""
         positions = np.arange(len(rows), dtype=np.intp)
         is_sample = len(self.original_of) != self.released.num_rows
         originals = self.original_of[: len(rows)] if is_sample else self.original_of[rows]
@@ -110,9 +110,8 @@ class Compared:
         return replace(self, read=read, released=few_rows, original_of=positions, classes=classes, owners=owners)
 
 
-# Records that stand for others: what becomes of weighted figures, and how many of who is alone in
-# the sample are alone in the population. Weights are those of the records; a released table is
-# weighted by its own, as an analyst would.
+# Records with weights: the effect on weighted figures, and how many people who are unique in the sample are unique in the
+# population. Weights are those of the records; a released table is weighted by its own, as an analyst would.
 
 SHARES = (0.25, 0.5, 0.75)
 
@@ -123,8 +122,9 @@ def measure_sample(
     quasi: Iterable[pa.ChunkedArray],
     weights: Numbers,
 ) -> dict[str, Any]:
-    """`columns`: of each masked column values and weights, of the original and of the released table, looked at one after the
-    other. `quasi`: the released quasi-identifiers, record by record with the `weights` of their originals."""
+    """Return weighted figures and the risk in the population. `columns`: for each masked column values and weights, original and
+    released, read one after the other. `quasi`: the released quasi-identifiers, record by record with the `weights` of their
+    originals."""
     figures: dict[str, Any] = {"weight": name, "weighted": {}}
     for column, sides in columns:
         figures["weighted"][column] = {
@@ -139,7 +139,7 @@ def measure_sample(
 
 
 def _describe(values: Numbers, weights: Numbers) -> dict[str, float | None]:
-    """Mean and quartiles, with weights and the mean without."""
+    """Return mean and quartiles with weights, and the mean without."""
     known = np.isfinite(weights)
     values, weights = values[known], weights[known]
     if not len(values) or weights.sum() == 0:

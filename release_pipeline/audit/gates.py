@@ -1,11 +1,11 @@
-"""Groups of records that share their released quasi-identifiers: how small they are and what they give away. And the limits that
-a policy sets, on these groups and on expected errors.
+"""Groups of records that share their released quasi-identifiers: how small they are and what they reveal. And the limits that a
+policy sets, on these groups and on expected errors.
 
 A prosecutor knows that a person is in the release, a journalist only that the person is in the population that it was drawn
 from (EED08).
 
-The sizes and l-diversity are of the released table alone, so that a gate may limit them. The journalist's risk looks
-at the records that the release was made of, and is internal.
+Sizes and l-diversity are computed from the released table only, so that a gate may limit them. The journalist's risk uses the
+records that the release was made from, and is internal.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ MOST_BARS = 40
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """The groups of one released table. `bars`: how many groups there are of sizes from one to another. `diversity`: of every
-    kept confidential column, the fewest different values in a group, or block. `prosecutor`: the chance of finding somebody of
-    the smallest group, for who knows that the person is in the table."""
+    """The groups of one released table. `bars`: the number of groups in each range of sizes. `diversity`: for every kept
+    confidential column, the fewest different values in a group, or block. `prosecutor`: the chance of finding a person of the
+    smallest group, for somebody who knows that the person is in the table."""
 
     number: int
     smallest: int
@@ -44,8 +44,8 @@ class Groups:
 
 
 def measure_groups(table: AnyTable, policy: Policy, blocks: Codes | None = None) -> Groups | None:
-    """The groups of a released table; None where no quasi-identifier is released that makes any, or no record is left. `blocks`:
-    of swapped values, that of each row: what a group gives away is then measured of these, which are parts of the groups."""
+    """Return the groups of a released table; None if no released quasi-identifier makes any, or no record is left. `blocks`: for
+    swapped values, the block of each row: disclosure is then measured in these, which are parts of the groups."""
     names = policy.released_quasi
     if not names or table.num_rows == 0:
         return None
@@ -74,7 +74,7 @@ def measure_groups(table: AnyTable, policy: Policy, blocks: Codes | None = None)
 
 
 def _count_rows(table: AnyTable, names: Sequence[str]) -> Codes:
-    """How many rows each group has, part by part: nothing is as long as the table."""
+    """Return how many rows each group has, computed in parts: no array is as long as the table."""
     keys = [str(number) for number in range(len(names))]
 
     def count(part: pa.Table) -> pa.Table:
@@ -86,8 +86,8 @@ def _count_rows(table: AnyTable, names: Sequence[str]) -> Codes:
 
 
 def count_sizes(sizes: Codes) -> list[tuple[int, int, int]]:
-    """How many groups there are of each size, or of each range of sizes where there are many different ones: (from, to, number),
-    ranges wider the larger the sizes."""
+    """Return the number of groups of each size, or of each range of sizes if there are many different ones: (from, to, number),
+    with wider ranges for larger sizes."""
     different = np.unique(sizes)
     if len(different) <= MOST_BARS:
         return [(int(size), int(size), int(np.count_nonzero(sizes == size))) for size in different]
@@ -99,9 +99,9 @@ def count_sizes(sizes: Codes) -> list[tuple[int, int, int]]:
 
 
 def journalist_risk(released: AnyTable, everybody: AnyTable, names: Sequence[str]) -> float:
-    """The largest chance of finding somebody for who has a list of all records that the release was made of, with their
-    quasi-identifiers as exact as released: 1 over the fewest of them that a released record can be of. A blank fits every entry.
-    """
+    """Return the largest chance of finding a person, for somebody who has a list of all records that the release was made from,
+    with their quasi-identifiers as exact as released: 1 over the fewest of them that a released record can belong to. A blank
+    fits every entry."""
     sides = [_count_combinations(table, names) for table in (released, everybody)]
     pairs = [encode_entries([side.column(name) for side, _ in sides]) for name in names]
     rows, all_of_them = (np.stack([pair[side] for pair in pairs], axis=1) for side in (0, 1))
@@ -117,24 +117,23 @@ def journalist_risk(released: AnyTable, everybody: AnyTable, names: Sequence[str
 
 
 def _count_combinations(table: AnyTable, names: Sequence[str]) -> tuple[pa.Table, Codes]:
-    """The different rows of some columns, and how many there are of each."""
+    """Return the different rows of some columns, and how many there are of each."""
     found, entries = combine_cells(table.column(name) for name in names)
     return pa.table(dict(zip(names, spell_rows(found.codes, entries), strict=True))), found.counts
 
 
 def _number(table: AnyTable, name: str) -> npt.NDArray[np.integer[Any]]:
-    """Equal numbers for equal entries of a column, in any order; a blank one is an entry as well."""
+    """Return equal numbers for equal entries of a column, in any order; a blank one is an entry as well."""
     column = table.column(name)
     if pa.types.is_floating(column.type):
         return number_entries(column.to_numpy())
     return number_cells(column)[1]
 
 
-# The limits that a policy sets, and what stands against them: the error to expect, and the released
-# table alone.
+# The limits that a policy sets, and the figures that they apply to: the expected error, and figures of only the released table.
 #
-# No gate is judged on a figure that compares released values with original ones: passing it would
-# tell of the noise that was drawn.
+# No gate is judged on a figure that compares released values with original ones: passing it would reveal something about the
+# noise that was drawn.
 
 
 ERROR = "expected error"
@@ -147,8 +146,8 @@ NOBODYS = "rows are synthetic: no row has an original that it could be linked to
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A limit that the policy sets and what stands against it. `at_least`: the limit is the smallest value that passes. `basis`:
-    what the figure is of. `column`: the one that it is for, if it is for one."""
+    """A limit that the policy sets, and the figure that it applies to. `at_least`: the limit is the smallest value that passes.
+    `basis`: what the figure is computed from. `column`: the column that it is for, if it is for one."""
 
     name: str
     value: float
@@ -159,27 +158,27 @@ class Gate:
 
     @property
     def is_of_error(self) -> bool:
-        """Whether it limits a mean squared error."""
+        """Return whether it limits a mean squared error."""
         return self.name.startswith(ERROR)
 
     @property
     def passed(self) -> bool:
-        """Whether the value is within the limit (NaN is not)."""
+        """Return whether the value is within the limit (NaN is not)."""
         return self.value >= self.limit if self.at_least else self.value <= self.limit
 
     @property
     def figure(self) -> float | None:
-        """The value; None where there is none."""
+        """Return the value; None if there is none."""
         return None if np.isnan(self.value) else self.value
 
     @property
     def refusal(self) -> str:
-        """What to say when it does not pass: never the value, which may be computed from the data; and of the released table,
-        which is withheld, not even what about it."""
+        """Return the message for a failed gate: never the value, which may be computed from the data; for the released table,
+        which is withheld, not even which property failed."""
         return self.describe("the figure is in the vault")
 
     def describe(self, where: str) -> str:
-        """The same, with words on where the figure is."""
+        """Return the gate as a sentence, with a note on where the figure is."""
         if self.basis == ALONE:
             return "a limit on the groups of the released table is not met (which one, and the figure, are in the vault)."
         if self.basis == LINKED:
@@ -188,12 +187,12 @@ class Gate:
         return f"the {self.name} is {side} the limit {self.limit:g} ({where})."
 
     def to_json(self) -> dict[str, Any]:
-        """As a note keeps it: None for a figure that there is not."""
+        """Return the gate as a note keeps it: None for a missing figure."""
         return {**asdict(self), "value": self.figure}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Gate:
-        """The gate that a note tells of."""
+        """Return the gate stored in a note."""
         if not stored.keys() <= {field.name for field in fields(cls)}:
             raise TypeError("a gate has other parts than these")
         return cls(
@@ -207,7 +206,7 @@ class Gate:
 
 
 def judge_gates(figures: Mapping[str, Mapping[str, Any]], gates: Gates) -> list[Gate]:
-    """One gate for each column and kind of figure with a limit; a column without the figure fails."""
+    """Return one gate for each column and kind of figure with a limit; a column without the figure fails."""
     kinds = (
         ("error", ERROR, gates.expected_error),
         ("relative_error", "expected relative error", gates.relative_error),
@@ -225,7 +224,7 @@ def judge_gates(figures: Mapping[str, Mapping[str, Any]], gates: Gates) -> list[
 
 
 def judge_groups(groups: Groups | None, gates: Gates) -> list[Gate]:
-    """One gate for each limit on the groups of released quasi-identifiers; without groups each fails."""
+    """Return one gate for each limit on the groups of released quasi-identifiers; without groups each fails."""
 
     def gate(name: str, value: float | None, limit: float, column: str = "") -> Gate:
         return Gate(name, np.nan if value is None else value, limit, True, ALONE, column)

@@ -1,4 +1,5 @@
-"""What somebody links who knows some released columns of everybody, from the kept ones to all of them (methods.md section 6)."""
+"""The share of records that somebody can link who knows some released columns of everybody, from the kept ones to all of them
+(methods.md section 6)."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ from release_pipeline.mechanisms.risk.risk import link_owners
 from release_pipeline.rows.columns import number_cells
 
 LINKAGE_SAMPLE = 2_000  # released records that are linked
-MOST_PAIRS = 45  # of masked columns that are tried: all pairs of ten columns
-LEAST_NOISE = 1e-3  # of a column, in deviations: one without noise does not outweigh all others by more
+MOST_PAIRS = 45  # pairs of masked columns that are tried: all pairs of ten columns
+LEAST_NOISE = 1e-3  # noise of a column, in standard deviations: a column without noise does not outweigh all others by more
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
 Flags = npt.NDArray[np.bool_]
@@ -33,9 +34,9 @@ Flags = npt.NDArray[np.bool_]
 @dataclass(frozen=True, slots=True)
 class Rung:
     """The share of released records that somebody links to the right original who knows all kept columns and `masked` of the
-    masked ones. Of all sets of so many columns that were `tried`, of `sets` that there are: the set that links most (`columns`,
-    `linked`), and the `median`. `control`: the share that a guess among originals with the same kept columns hits; of the kept
-    columns themselves a guess among all."""
+    masked ones. `tried` of the `sets` with that many columns were tried: the set that links most (`columns`, `linked`), and the
+    `median`. `control`: the success of guessing among originals with the same kept columns; for the kept columns themselves, of
+    guessing among all."""
 
     masked: int
     columns: tuple[str, ...]
@@ -47,18 +48,18 @@ class Rung:
 
 
 def measure_ladder(compared: Compared, stream: NoiseStream, *, sample: int = LINKAGE_SAMPLE) -> tuple[Rung, ...]:
-    """The rungs of the ladder, the lowest first: kept columns, these and one masked column, these and two, all released columns.
+    """Return the rungs of the ladder, the lowest first: kept columns, these and one masked column, these and two, all released
+    columns.
 
-    Whoever knows all columns may use those that help: the top is the most that any of these finds, or all columns by
+    Anyone who knows all columns can use those that help: the top is the most that any of these finds, or all columns by
     equal weight, or by weights that fall with the noise. So no column of pure noise makes the top lower.
 
-    A rung exists where it differs from the one above it. Kept and generalised columns of a released row are what they are of its
-    original, so that only originals with the same entries are compared; a blank cell may have been any entry. Within these the
-    masked columns are compared as `record_linkage` does. Where there are many pairs of columns, `list_pairs` says which are
-    tried.
+    A rung exists where it differs from the one above it. Kept and generalised columns of a released row equal those of its
+    original, so only originals with the same entries are compared; a blank cell may have been any entry. Within these the masked
+    columns are compared as `record_linkage` does. If there are many pairs of columns, `list_pairs` selects those that are tried.
 
-    Where values are swapped a row is nobody's. A link is then right as far as it tells something: as often as the values of the
-    columns that are not compared are those of the person who is named. At the top all columns but one are compared.
+    If values are swapped, a row does not belong to one person. A link is then right to the extent that it reveals something: as
+    often as the values of the other columns are those of the person it points to. At the top all columns but one are compared.
     """
     ladder = _Ladder.of(compared, stream, sample)
     names = list(ladder.known)
@@ -71,7 +72,7 @@ def measure_ladder(compared: Compared, stream: NoiseStream, *, sample: int = LIN
 
 
 def note_linkage(rungs: Sequence[Rung]) -> dict[str, Any]:
-    """The ladder as evidence keeps it, with its top as the headline."""
+    """Return the ladder as evidence keeps it, with its top as the headline."""
     top = rungs[-1]
     return {
         "record_linkage": asdict(top.linked),
@@ -81,8 +82,8 @@ def note_linkage(rungs: Sequence[Rung]) -> dict[str, Any]:
 
 
 def list_pairs(names: Sequence[str]) -> list[tuple[str, str]]:
-    """The pairs of columns that are tried: all, or of more than `MOST_PAIRS` those that are next to each other in the policy's
-    order, which begins again at its end, then those with one column between them, and so on: each column equally often.
+    """Return the pairs of columns to try: all, or if there are more than `MOST_PAIRS`, those next to each other in the policy's
+    order (a circle), then those with one column between them, and so on: each column equally often.
 
     >>> list_pairs(["a", "b", "c"])
     [('a', 'b'), ('a', 'c'), ('b', 'c')]
@@ -96,12 +97,12 @@ def list_pairs(names: Sequence[str]) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Ladder:
-    """The released rows that are tried, of so many `rows`, with their originals, and what they are compared with.
+    """The released rows that are tried, out of `rows`, with their originals, and the data that they are compared with.
 
     `groups`: for each pattern of blank cells the group of each of the `originals`, by its entries in the columns without a blank,
-    and the places of the tried rows with that pattern. `known` and `points`: z-scores of each masked or swapped column, of all
-    originals and of the tried rows; of categories a column for each of them. `guess`: how often a random original of a row's
-    group is its own, on average over all rows.
+    and the positions of the tried rows with that pattern. `known` and `points`: z-scores of each masked or swapped column, for
+    all originals and for the tried rows; one column for each category. `guess`: how often a random original of a row's group is
+    its own, on average over all rows.
     """
 
     rows: int
@@ -142,7 +143,7 @@ class _Ladder:
         return cls(rows, compared.originals, original_of, tuple(groups), known, points, guess, bool(len(codes)), owners)
 
     def climb(self, masked: int, tried: Sequence[tuple[str, ...]], sets: int) -> Rung:
-        """The rung of these sets of masked columns, which are so many of each."""
+        """Return the rung of these sets of masked columns, each with so many columns."""
         if not masked:
             return Rung(0, (), self._guess(), self.guess, 1 / self.originals)
         shares = [self._link(names) for names in tried]
@@ -151,7 +152,8 @@ class _Ladder:
         return Rung(masked, tried[best], shares[best], median, self.guess, len(tried), sets)
 
     def reach(self, names: tuple[str, ...], below: Sequence[Rung]) -> Rung:
-        """The top: the most that is found by all columns, or of swapped ones by all but one, or by those of a rung below."""
+        """Return the top: the most that is found by all columns (for swapped values by all but one), or by the columns of a rung
+        below."""
         tried = [names]
         if self.owners is not None:
             tried = [tuple(other for other in names if other != name) for name in names]
@@ -163,11 +165,11 @@ class _Ladder:
         return Rung(len(names), names, linked, linked.value, self.guess)
 
     def _guess(self) -> Share:
-        """Of all rows: nothing is compared but entries."""
+        """Return the share that guessing links, over all rows: only entries are compared."""
         return Share(self.guess, self.guess, self.guess, self.rows, self.rows)
 
     def _measure_noise(self, name: str) -> float:
-        """How far released values of a column are from their originals, in deviations; never 0."""
+        """Return how far released values of a column are from their originals, in standard deviations; never 0."""
         originals = self.original_of if self.owners is None else self.owners[name]
         off = (self.points[name] - self.known[name][originals])[originals >= 0]
         return max(math.sqrt(float(np.sum(off * off) / len(off))) if len(off) else 0.0, LEAST_NOISE)
@@ -188,8 +190,8 @@ class _Ladder:
 
 
 def _read_kept(compared: Compared) -> tuple[IntArray, Flags]:
-    """Of each column that is released as it is the number of each original's entry, and which released rows have a blank cell;
-    of those that are made coarser, all together, the class of each original."""
+    """Return the codes of all originals' entries and the blank cells of released rows, for each column that is released unmasked;
+    and for generalised columns, all together, the class of each original."""
     swapped, rows = set(compared.policy.swapped_columns), len(compared.original_of)
     names = [name for name in compared.policy.kept_columns if name not in swapped]
     codes = [number_cells(compared.original(name))[1].astype(np.int64) for name in names]
@@ -203,8 +205,8 @@ def _read_kept(compared: Compared) -> tuple[IntArray, Flags]:
 
 
 def _number_entries(compared: Compared, name: str, tried: IntArray) -> tuple[Numbers, Numbers]:
-    """A column of categories as one column of numbers for each of them, of variance 1 together: of all originals, and of the
-    released rows that are tried."""
+    """Return a column of categories as one column of numbers for each category, with variance 1 together: for all originals, and
+    for the released rows that are tried."""
     entries, codes = number_cells(compared.original(name))
     released = _compute.index_in(compared.released.column(name).take(pa.array(tried)), value_set=entries)
     share = np.bincount(codes, minlength=len(entries)) / len(codes)
@@ -219,7 +221,7 @@ def _find_blank(column: pa.ChunkedArray) -> Flags:
 
 
 def _split_by_blanks(blank: Flags) -> Iterator[tuple[Flags, IntArray]]:
-    """Each pattern of blank cells that occurs, and the rows that have it."""
+    """Yield each pattern of blank cells that occurs, and the rows that have it."""
     if not len(blank):
         yield np.zeros(0, dtype=np.bool_), np.arange(blank.shape[1])
         return

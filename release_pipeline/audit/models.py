@@ -1,4 +1,4 @@
-"""What models learn from released records, judged on original ones (KDP13 and methods.md section 6: the F-measure)."""
+"""Models trained on released records, tested on original ones (KDP13 and methods.md section 6: the F-measure)."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
-    """The models of one target. `guess`: the F-measure of saying yes to everybody; None of them where the target is the same for
-    all of the records that train or test."""
+    """The models of one target. `guess`: the F-measure of answering yes for everybody; no figures if the target is the same for
+    all records that train or test."""
 
     models: tuple[Prediction, ...]
     guess: float
@@ -44,8 +44,8 @@ def predict(
     seed: int,
     trained: int | None = None,
 ) -> Predictions:
-    """The models trained on the first 66% of the records of each table, or on so many `trained`, and tested on the remaining
-    original records.
+    """Return the models trained on the first 66% of the records of each table, or on so many `trained`, and tested on the
+    remaining original records.
 
     Row i of both tables belongs to the same person, so that no model is tested on somebody it was trained on.
     """
@@ -75,6 +75,6 @@ def _make_forest(seed: int) -> Any:
 def _make_models(seed: int) -> Iterator[tuple[str, Any]]:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    boosting: Any = HistGradientBoostingClassifier  # its stubs know fewer values than it does
+    boosting: Any = HistGradientBoostingClassifier  # the stubs allow fewer values than the class
     yield FOREST, _make_forest(seed)
     yield BOOSTING, boosting(early_stopping=False, random_state=seed)

@@ -1,4 +1,4 @@
-"""What is about to be published, looked at once more, with nothing but the policy next to it."""
+"""The last check of what is about to be published, with only the policy."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _compute: Any = pyarrow.compute  # its functions are made at run time
 
 
 def spell_out(table: pa.Table, policy: Policy) -> pa.Table:
-    """A released table as it is published: no value where an entry stands for a reason to have none, and the reason in a column
-    of its own behind it."""
+    """Return a released table as it is published: no value if an entry is a reason for none, and the reason in a separate column
+    after it."""
     columns: dict[str, Any] = {}
     for name, column in policy.released_columns.items():
         columns[name] = table.column(name).combine_chunks()
@@ -40,26 +40,27 @@ def spell_out(table: pa.Table, policy: Policy) -> pa.Table:
 
 
 def show_moments(numbers: Any, clock: Clock) -> Any:
-    """Numbers of units as the dates or times that they stand for, each at the nearest whole one."""
+    """Return numbers of units as dates or times, each at the nearest whole unit."""
     moments = clock.restore(np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64))
     return pa.array(moments).cast(type_of_moments(clock))
 
 
 def type_of_moments(clock: Clock) -> Any:
-    """The type of a published column of dates or times."""
+    """Return the type of a published column of dates or times."""
     return pa.date32() if clock.type == DATE else pa.timestamp("ms")
 
 
 def _read_numbers(clock: Clock | None, published: Any) -> npt.NDArray[np.float64]:
-    """The numbers of a published column; NaN where there is none."""
+    """Return the numbers of a published column; NaN for a missing one."""
     if clock is None:
         return published.to_numpy()
     return clock.count(published.cast(pa.timestamp("s")).to_numpy(zero_copy_only=False))
 
 
 def label_table(table: pa.Table, policy: Policy) -> pa.Table:
-    """A published table with the labels of its policy, for Parquet: `label` and `labels` (JSON) are metadata of each column that
-    has some, and all of them those of the table in the place where pandas looks for `attrs`. Without any it is as it was."""
+    """Return a published table with the labels of its policy, for Parquet: `label` and `labels` (JSON) are metadata of each
+    column that has some, and all of them are metadata of the table where pandas looks for `attrs`. Without labels the table is
+    unchanged."""
     known: dict[str, dict[str, Any]] = {}
     for name, column in pick(policy.columns, LabelledColumn).items():
         label, labels = column.label, dict(labels_of(column))
@@ -81,7 +82,7 @@ def _to_json(value: Any) -> str:
 
 
 def read_back(table: AnyTable, policy: Policy) -> ColumnTable:
-    """A published table as it was before `spell_out`, column by column; kept columns may be texts."""
+    """Return a published table as it was before `spell_out`, column by column; kept columns may be texts."""
     names = tuple(policy.released_columns)
     return ColumnTable(names, table.num_rows, lambda name: _read_column_back(table, name, policy.released_columns[name]))
 
@@ -101,7 +102,7 @@ def _read_column_back(table: AnyTable, name: str, column: ReleasedColumn) -> Any
 
 
 def _name_reasons(column: ReleasedColumn, entries: Any) -> Any:
-    """Why each entry is no value; nothing where it is one."""
+    """Return why each entry is no value; null for a value."""
     if isinstance(column, NoiseColumn):
         places = column.find_reasons(entries.to_numpy(False))
         return pa.array(column.reasons, pa.string()).take(pa.array(places, mask=places < 0))
@@ -112,8 +113,8 @@ def _name_reasons(column: ReleasedColumn, entries: Any) -> Any:
 
 
 def check_released(table: AnyTable, policy: Policy, *, rows: int) -> Iterator[str]:
-    """What a released table has that its policy does not let out, in words; `rows` is how many records it was said to have.
-    Looked at column by column."""
+    """Yield a sentence for everything in a released table that its policy does not allow; `rows` is its recorded number of
+    records. Reads column by column."""
     names = list(policy.published_columns)
     if list(table.column_names) != names:
         yield "The data have other columns than the policy releases."
@@ -133,12 +134,12 @@ def check_released(table: AnyTable, policy: Policy, *, rows: int) -> Iterator[st
 
 
 def _once(found: Iterator[Iterator[str]]) -> Iterator[str]:
-    """What was found of any part, each once."""
+    """Yield each message of all parts once."""
     yield from dict.fromkeys(words for of_part in found for words in of_part)
 
 
 def _find_smallest(table: AnyTable, quasi: Sequence[str]) -> int:
-    """How many records the smallest group has; of no records as many as anybody may ask for."""
+    """Return how many records the smallest group has; for no records, as many as any limit asks for."""
     groups: pa.Table | None = None
     for part in cut_table(table, quasi):
         counted = part.group_by(quasi, use_threads=False).aggregate([([], "count_all")])
@@ -187,7 +188,7 @@ def _check_numbers(
 
 
 def _check_reasons(table: pa.Table, name: str, known: Sequence[str]) -> Iterator[str]:
-    """Every cell has a value or a declared reason for none."""
+    """Yield a sentence if a cell has neither a value nor a declared reason for none."""
     reasons = table.column(reason_column(name))
     if not set(reasons.unique().to_pylist()) <= {*known, None}:
         yield f"Column {name} has reasons for no value that are not declared."

@@ -1,7 +1,7 @@
-"""What became of tables of a few columns.
+"""The effect of a release on tables of a few columns.
 
 How far synthetic tables of one, two and three columns are from the original ones: total variation distances, next to
-those of as many original records drawn again with replacement, which is what chance alone would do to the very table.
+those of as many original records drawn again with replacement, which shows the effect of only chance on the same table.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from release_pipeline.mechanisms.noise.unclaimed import Random
 from release_pipeline.mechanisms.whole_table.design import cover_pairs
 from release_pipeline.mechanisms.whole_table.measure import Counting
 
-GROUPS = 12  # of a column of numbers, of about as many original records each; so many values of others, the rare ones together
+GROUPS = 12  # of a column of numbers, of about equal size by original records; others have so many values, rare ones together
 MOST_TRIPLES = 100  # drawn at random, where there are more
 WORST = 5  # pairs that are named
 
@@ -30,7 +30,7 @@ Table: TypeAlias = tuple[int, ...]  # its columns
 def measure_structure(
     sizes: Mapping[str, int], before: Counting, after: Counting, nominal: Sequence[str], random: Random
 ) -> dict[str, Any]:
-    """Of every column, every pair, and some sets of three: the mean distance, and that of records drawn again; of pairs
+    """Return, for every column, every pair, and some sets of three, the mean distance and that of records drawn again; for pairs
     also the worst."""
     names = list(sizes)
     groups = [
@@ -58,7 +58,7 @@ def measure_structure(
 
 
 def _average(distances: Mapping[Table, tuple[float, float]], tables: Iterable[Table]) -> tuple[float | None, float | None]:
-    """The mean distance of these tables, and of records drawn again."""
+    """Return the mean distance of these tables, and of records drawn again."""
     own = [distances[table] for table in tables]
     if not own:
         return None, None
@@ -67,14 +67,14 @@ def _average(distances: Mapping[Table, tuple[float, float]], tables: Iterable[Ta
 
 
 def _compare(was: IntArray, now: IntArray, random: Random) -> tuple[float, float]:
-    """Half the sum of the differences of the shares of all cells, of synthetic records and of originals drawn again."""
+    """Return half the sum of the differences of the shares of all cells, for synthetic records and for originals drawn again."""
     shares, records = (was / was.sum()).ravel(), int(was.sum())
     anew = random.multinomial(records, shares / shares.sum()) / records
     return float(np.abs(shares - (now / now.sum()).ravel()).sum() / 2), float(np.abs(shares - anew).sum() / 2)
 
 
 def _find_groups(before: Tally, size: int, *, is_nominal: bool) -> GroupsOfEntries:
-    """The group of each entry: by the ranks of originals, or the commonest entries alone and the others together."""
+    """Return the group of each entry: by the ranks of originals, or each of the commonest entries and one group of all others."""
     if not is_nominal and len(before.entries) > GROUPS:
         cuts = np.unique(before.at(len(before) * np.arange(1, GROUPS) // GROUPS))
         return GroupsOfEntries.of(np.append(0, cuts), np.arange(len(cuts) + 1), size)

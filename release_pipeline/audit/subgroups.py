@@ -1,8 +1,8 @@
-"""What became of declared groups and their means, and what readers ask of a column first.
+"""The effect of a release on declared groups and their means, which readers look up first.
 
 How well each declared group is served: its means before and after, and the error of its own records.
 
-A method that is good on the whole can be bad for a small group, whose records share clusters with others or are pulled to their
+A method that is good overall can be bad for a small group, whose records share clusters with others or are pulled to their
 mean; NIST SP 800-226 asks for it. Figures against the original, and so internal.
 """
 
@@ -23,16 +23,16 @@ from release_pipeline.policy import Policy
 from release_pipeline.rows.columns import MISSING, Read, number_cells, read_weights
 
 NO_GROUP = -1  # where a record has no entry
-LEAST = 10  # records, before and after: of fewer nothing is measured
+LEAST = 10  # records, before and after: nothing is measured for fewer
 Numbers: TypeAlias = npt.NDArray[np.float64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
-Labels: TypeAlias = npt.NDArray[np.int32]  # places among names
+Labels: TypeAlias = npt.NDArray[np.int32]  # positions in a list of names
 
 
 @dataclass(frozen=True, slots=True)
 class GroupedColumn:
-    """A column before and after: `before` as many as there are labels of originals, `after` as there are released labels, and
-    `seen` the value that the method saw of each released record; NaN where a record has none. `variance`: of all that the method
+    """A column before and after: `before` has a value for each original label, `after` for each released label, and `seen` is the
+    value that the method saw of each released record; NaN for a record without a value. `variance`: of all values that the method
     saw."""
 
     before: Numbers
@@ -41,18 +41,18 @@ class GroupedColumn:
     variance: float
 
 
-@np.errstate(over="ignore", invalid="ignore")  # errors whose squares no float holds are none
+@np.errstate(over="ignore", invalid="ignore")  # if squared errors overflow there is no error
 def measure_subgroups(
     names: Sequence[str],
     labels: tuple[Labels, Labels, Labels],
     columns: Iterable[tuple[str, GroupedColumn]],
 ) -> list[dict[str, Any]]:
-    """Each group with its records before and after, and of each column the means and the error, worst served first.
+    """Return each group with its records before and after, and for each column the means and the error, worst served first.
 
-    `labels`, places among `names`: the groups of the original records; those that the released ones are said to be in; and those
-    that the released ones truly are in. Columns are looked at one after the other. The means are of the records said to be in a
-    group; the error is of the people in it: the mean square of what became of their own records, over the variance of the column,
-    None where none of them has a value.
+    `labels`, positions in `names`: the groups of the original records; the released groups of the released records; and their
+    true groups. Columns are read one after the other. The means are over the records released as members of a group; the error is
+    over its true members: the mean square of how far their own records moved, over the variance of the column, None if none of
+    them has a value.
     """
     groups: list[dict[str, Any]] = []
     measured: list[tuple[int, dict[str, Any]]] = []
@@ -85,28 +85,27 @@ def _mean(values: Numbers, among: Flags) -> float | None:
 
 
 def _squares(column: GroupedColumn) -> Numbers:
-    """The square of how far each record was moved, over the variance of the column; of a constant column nothing."""
+    """Return the square of how far each record moved, over the variance of the column; 0 for a constant column."""
     off = column.after - column.seen
     return off**2 / column.variance if column.variance > 0 else off * 0.0
 
 
 def _worst(group: dict[str, Any], whole: Mapping[str, float | None]) -> float:
-    """How many times the error of everybody a group's is, in the column where that is most; -1 where nothing is measured."""
+    """Return the largest ratio of a group's error to the error of everybody, over all columns; -1 if nothing is measured."""
     columns: Mapping[str, Mapping[str, float | None]] = group["columns"]
     return max(((found["error"] or 0.0) / (whole[name] or math.inf) for name, found in columns.items()), default=-1.0)
 
 
-# What became of the means of groups: of every column of numbers in every group of every column of
-# categories, over the standard deviation of the numbers, next to those of as many original records
-# drawn again with replacement.
+# The effect on means of groups: every column of numbers in every group of every column of categories, over the standard deviation
+# of the numbers, compared with as many original records drawn again with replacement.
 
 WORST = 5  # groups that are named
-Codes = npt.NDArray[np.int32]  # the number of each record's group, `MISSING` of one that is in none
+Codes = npt.NDArray[np.int32]  # the number of each record's group, `MISSING` if it is in none
 
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """The groups of a column, and that of each record before, after, and drawn again."""
+    """The groups of a column, and the group of each record before, after, and drawn again."""
 
     names: Sequence[str]
     was: Codes
@@ -115,7 +114,7 @@ class Grouping:
 
     @classmethod
     def of(cls, before: pa.ChunkedArray, after: pa.ChunkedArray, redrawn: npt.NDArray[np.intp]) -> Grouping:
-        """By the texts of originals, ascending; blank cells are in no group."""
+        """Return the grouping by the texts of originals, ascending; blank cells are in no group."""
         known, was = number_cells(before)
         others, now = number_cells(after)
         texts = [str(text) for text in known.to_pylist()]
@@ -133,8 +132,8 @@ def measure_group_means(
     numbers: Iterable[tuple[str, tuple[Numbers, Numbers]]],
     redrawn: npt.NDArray[np.intp],
 ) -> dict[str, Any] | None:
-    """How far means are off, a mean over all that were compared and weighted by their records, with that of records drawn again;
-    and the worst of all. `numbers`: columns before and after, one after the other. None where nothing can be compared."""
+    """Return how far means are off, on average over all compared groups and weighted by their records, with that of records drawn
+    again; and the worst of all. `numbers`: columns before and after, one after the other. None if nothing can be compared."""
     offs, chances, weights = list[float](), list[float](), list[int]()
     named: list[dict[str, Any]] = []
     for column, (before, after) in numbers:
@@ -164,16 +163,15 @@ def measure_group_means(
 
 
 def _find_means(codes: Codes, values: Numbers, groups: int) -> tuple[Numbers, npt.NDArray[np.int64]]:
-    """The mean of each group, and how many of its records have a value; 0 where none has."""
+    """Return the mean of each group, and how many of its records have a value; 0 if none has."""
     known = np.isfinite(values) & (codes != MISSING)
     counts = np.bincount(codes[known], minlength=groups)
     sums = np.bincount(codes[known], weights=values[known], minlength=groups)
     return sums / np.maximum(counts, 1), counts
 
 
-# What readers ask of a column first, as it is to be expected: its means by group, where a policy
-# limits them, and the error of each declared group. From simulated noise before anything is
-# charged. Confidential, like every figure against the original.
+# Forecasts of what readers look up first: means by group, if a policy limits them, and the error of each declared group. They
+# come from simulated noise before anything is charged. Confidential, like every figure against the original.
 
 
 ROUNDS = 9  # simulated releases
@@ -181,8 +179,8 @@ ROUNDS = 9  # simulated releases
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The groups that means and errors are looked at by: the place of each record's group, a column of groups after the other, -1
-    where it has none; and the weights of records, where they have some. `names`: the column of each, and its groups' labels."""
+    """The groups for means and errors: the position of each record's group, one column of groups after the other, -1 if it has
+    none; and the weights of records, if there are any. `names`: the column of each, and its groups' labels."""
 
     groups: tuple[IntArray, ...] = ()
     weights: Numbers | None = field(default=None)
@@ -190,18 +188,18 @@ class Served:
 
 
 def is_limited(name: str, policy: Policy) -> bool:
-    """Whether anything of a column is to be expected here."""
+    """Return whether any group figure of a column is forecast."""
     return name in policy.gates.group_mean or are_grouped(policy)
 
 
 def are_grouped(policy: Policy) -> bool:
-    """Whether the errors of declared groups are to be expected: of all records together, not of random parts of them."""
+    """Return whether the errors of declared groups are forecast: for all records together, not for random parts of them."""
     return bool(policy.audit.groups) and policy.parts == 1
 
 
 def read_served(policy: Policy, read: Read) -> Served:
-    """The groups that the policy names, of at least ten records each, and the weight. Of a swapped column there are none: what is
-    expected is of each record's own group, and its entries change places."""
+    """Return the groups that the policy names, of at least ten records each, and the weight. A swapped column has none: forecasts
+    are for each record's own group, and its entries are swapped."""
     groups: list[IntArray] = []
     names: list[tuple[str, tuple[str, ...]]] = []
     for name in policy.audit.groups if policy.gates.group_mean or are_grouped(policy) else ():
@@ -216,7 +214,7 @@ def read_served(policy: Policy, read: Read) -> Served:
 
 
 def place_groups(entries: pa.ChunkedArray) -> tuple[IntArray, tuple[str, ...]]:
-    """The place of each record's group among the labels; -1 where it has none, or one of fewer than ten records."""
+    """Return the position of each record's group among the labels; -1 if it has none, or one of fewer than ten records."""
     texts = entries.combine_chunks().cast(pa.string()).dictionary_encode()
     place = texts.indices.fill_null(-1).to_numpy().astype(np.int64)
     counts = np.bincount(place[place >= 0], minlength=len(texts.dictionary))
@@ -231,9 +229,9 @@ def expect_served(
     cluster: npt.NDArray[np.integer[Any]],
     served: Served,
 ) -> dict[str, Any]:
-    """The largest mean absolute difference of a mean in a group, over simulated releases, and the mean error of
-    each declared group; of records that have a value, NaN standing for none. `simulated`: a value for each cluster, release by
-    release; `cluster`: that of each record."""
+    """Return the largest mean absolute difference of a mean in a group, over simulated releases, and the mean error of each
+    declared group; over records that have a value, NaN meaning none. `simulated`: a value for each cluster, release by release;
+    `cluster`: the cluster of each record."""
     has_groups = bool(served.names) and are_grouped(policy)
     wants_means = name in policy.gates.group_mean
     if not wants_means and not has_groups:
@@ -251,7 +249,7 @@ def expect_served(
 
 
 def _expect_errors(squares: Sequence[Numbers], numbers: Numbers, served: Served) -> dict[str, Any]:
-    """The errors of groups from the squared errors of records, release by release."""
+    """Return the errors of groups from the squared errors of records, release by release."""
     known = numbers[~np.isnan(numbers)]
     variance = variance_of(known) if len(known) else 0.0
     each = [errors_of_groups(released, variance, served.groups, served.names) for released in squares]
@@ -265,8 +263,8 @@ def _expect_errors(squares: Sequence[Numbers], numbers: Numbers, served: Served)
 def errors_of_groups(
     squares: Numbers, variance: float, groups: Sequence[IntArray], names: Sequence[tuple[str, tuple[str, ...]]]
 ) -> dict[str, dict[str, float]]:
-    """The mean square of each group's records over the variance of the whole column, by column of groups and label; of those
-    where somebody has a value, NaN standing for none."""
+    """Return the mean square of each group's records over the variance of the whole column, by column of groups and label; only
+    groups in which some record has a value (not NaN)."""
     errors: dict[str, dict[str, float]] = {}
     for place, (by, labels) in zip(groups, names, strict=True):
         use = (place >= 0) & ~np.isnan(squares)
@@ -281,13 +279,13 @@ def errors_of_groups(
 
 
 def summarise_groups(errors: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
-    """As evidence keeps them: `group_error`, that of the group that is served worst, and all of them."""
+    """Return the errors as evidence keeps them: `group_error`, that of the worst served group, and all of them."""
     every = [error for own in errors.values() for error in own.values()]
     return {"group_error": max(every) if every else None, "group_errors": {by: dict(own) for by, own in errors.items()}}
 
 
 def _means(numbers: Numbers, served: Served) -> Numbers:
-    """Of every group the mean, and with weights the weighted one too, of the records that have a value."""
+    """Return the mean of every group, and with weights the weighted one too, over the records that have a value."""
     means: list[Numbers] = []
     is_known = ~np.isnan(numbers)
     ways = [np.ones(len(numbers))] + ([] if served.weights is None else [np.nan_to_num(served.weights)])
@@ -302,7 +300,7 @@ def _means(numbers: Numbers, served: Served) -> Numbers:
 
 
 def _largest(differences: Sequence[Numbers]) -> float | None:
-    """The largest mean over releases; None where there is no such figure."""
+    """Return the largest mean over releases; None if there is no such figure."""
     if not differences or not differences[0].size:
         return None
     means = np.mean(np.stack(differences), axis=0)

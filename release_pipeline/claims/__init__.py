@@ -1,1 +1,2 @@
-"""Every claim attacked: hostile tables from declared domains, the real stages, and the best event that can be found. No data."""
+"""Attacks on every claim: hostile tables from declared domains, the real stages, and the best event that can be found. No
+data."""

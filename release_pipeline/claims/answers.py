@@ -1,8 +1,8 @@
-"""Hostile neighbours for tables next to the rows, and what an attacker sees who has all of their cells and knows both tables.
+"""Hostile neighbours for tables next to the rows, and the view of an attacker who has all of their cells and knows both tables.
 
-A record that leaves a cell and comes into another, with the largest number and weight there is, changes most; within a group two
-cells of the finest level and none above; within a cell the sum alone. What may be wrong beyond the scale is noise that is drawn
-twice: for two levels, or for two tables.
+A record that moves from one cell to another, with the largest possible number and weight, changes most; within a group it changes
+two cells of the finest level and none above; within a cell only the sum. Apart from the scale, the likely fault is noise that is
+used twice: for two levels, or for two tables.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from release_pipeline.mechanisms.tables import CellNoise, sum_units
 from release_pipeline.policy import Policy
 from release_pipeline.policy.file.tables import Tabulation
 
-OTHERS, MOST_LABELS = 3, 20  # records of each value, who stay; and of so many values at the most
-MOST_LISTS = 6  # of which each two are compared for the same noise
+OTHERS, MOST_LABELS = 3, 20  # unchanged records of each value; and the largest number of values
+MOST_LISTS = 6  # every two of them are compared for shared noise
 Cells = Mapping[tuple[str, int], IntArray]  # by table, and level
 NO_NOISE = Fraction(1, 10**18)  # a variance
 
 
 def make_answer_pairs(policy: Policy, names: Sequence[str]) -> list[Pair]:
-    """Pairs of tables that differ in one person's records, for the tables of these names."""
+    """Return pairs of tables that differ in one person's records, for the tables of these names."""
     people = policy.records_per_person
     columns = {column for name in names for column in policy.tables[name].columns}
     most = max(len(column.values) for name, column in policy.counted_columns.items() if name in columns)
@@ -42,7 +42,7 @@ def make_answer_pairs(policy: Policy, names: Sequence[str]) -> list[Pair]:
     ends = {name: _far_end(policy, name) for name in policy.noise_columns}
     staying = np.concatenate([np.full(people, -1), np.arange(rows - people) % most])
     pairs: list[Pair] = []
-    for description, before, after, same_end in (  # which of its labels each column has before and after
+    for description, before, after, same_end in (  # the labels of each column before and after
         ("one goes from the first labels to the last, with the largest number", 0, -1, True),
         ("one goes to the labels beside", 0, 1, True),
         ("one leaves the last labels for the first, from end to end", -1, 0, False),
@@ -67,14 +67,15 @@ def make_answer_pairs(policy: Policy, names: Sequence[str]) -> list[Pair]:
 
 
 def _put(table: pa.Table, name: str, column: Any) -> pa.Table:
-    """The table with this column, in the place of the one that it may have had."""
+    """Return the table with this column, in the place of any previous one."""
     if name not in table.column_names:
         return table.append_column(name, column)
     return table.set_column(table.column_names.index(name), name, column)
 
 
 def _lose_values(policy: Policy, names: Sequence[str], pair: Pair, people: int) -> Iterator[Pair]:
-    """One who leaves the first labels, and has no value after that, where the tables are of those who have one."""
+    """Yield the pair with a person who leaves the first labels and has no value after that, if the tables count only records with
+    a value."""
     valued = {policy.tables[name].sum or policy.tables[name].having for name in names if policy.tabulations[name].lacking}
     second = pair.second
     for name in sorted(name for name in valued if name is not None):
@@ -87,11 +88,11 @@ def _lose_values(policy: Policy, names: Sequence[str], pair: Pair, people: int) 
 def show_answers(
     policy: Policy, names: Sequence[str], pair: Pair, *, draws: int, purpose: str
 ) -> tuple[dict[str, npt.NDArray[Any]], dict[str, npt.NDArray[Any]]]:
-    """What so many releases of each of two neighbouring tables show of the tables of these names, by the way of looking."""
+    """Return what so many releases of each of two neighbouring tables show of the tables of these names, keyed by view."""
     policy = policy.model_copy(update={"tables": {name: policy.tables[name] for name in names}})
     tabulations, both = policy.tabulations, (pair.first, pair.second)
     exact = [_count(tabulations, policy, table) for table in both]
-    # where the records are is the same in every release of a table
+    # the positions of the records are the same in every release of a table
     located = [list(locate_tables(policy, read_records(table), progress=say_nothing)) for table in both]
     first, second = (
         _look(tabulations, [_draw(tables, purpose, side, number) for number in range(draws)], *exact)
@@ -101,8 +102,8 @@ def show_answers(
 
 
 def _weigh(policy: Policy, by: Collection[str], table: pa.Table, people: int, *, heavy: bool) -> pa.Table:
-    """The table with the largest weight for the first records, or the least one; those who stay have the least. A masked weight
-    is among the numbers, and one that makes cells shows in them."""
+    """Return the table with the largest weight for the first records, or the least; unchanged records have the least. A masked
+    weight is among the numbers, and one that makes cells shows in them."""
     for name, column in policy.columns.items():
         if column.role != "weight" or name not in policy.working_columns or name in policy.noise_columns or name in by:
             continue
@@ -114,13 +115,13 @@ def _weigh(policy: Policy, by: Collection[str], table: pa.Table, people: int, *,
 
 
 def _far_end(policy: Policy, name: str) -> int:
-    """The end of a domain that is farther from 0, in units of the grid."""
+    """Return the end of a domain that is farther from 0, in grid units."""
     grid = policy.noise_columns[name].exact_grid
     return grid.width if abs(grid.hi) >= abs(grid.lo) else 0
 
 
 def _draw(tables: Sequence[Located], purpose: str, side: int, number: int) -> pa.Table:
-    """The cells of all tables with noise."""
+    """Return the noisy cells of all tables."""
     return draw_tables(tables, secret=derive_secret(purpose, "tables", side, number), context=())
 
 
@@ -145,7 +146,7 @@ def _look(
 
 
 def _split(cells: pa.Table, keys: Iterable[tuple[str, int]], column: str) -> Iterator[tuple[tuple[str, int], IntArray]]:
-    """The numbers of each table and level."""
+    """Yield the numbers of each table and level."""
     names, levels = np.array(cells.column("table_name").to_pylist()), cells.column("level").to_numpy()
     numbers = cells.column(column).to_numpy().astype(np.int64)
     for name, level in keys:
@@ -153,14 +154,14 @@ def _split(cells: pa.Table, keys: Iterable[tuple[str, int]], column: str) -> Ite
 
 
 def _noise_of(law: CellNoise) -> Noise:
-    """The noise of cells; where they have none, so little that any difference shows."""
+    """Return the noise of cells; for cells without noise, so little that any difference shows."""
     if law.law == "Laplace" and law.amount:
         return LaplaceNoise(int(law.amount))
     return GaussianNoise(law.amount or NO_NOISE)
 
 
 def _count(tabulations: Mapping[str, Tabulation], policy: Policy, table: pa.Table) -> dict[tuple[str, int], IntArray]:
-    """The exact cells, record by record: nothing of the code that is attacked."""
+    """Return the exact cells, counted record by record without using the code under attack."""
     exact: dict[tuple[str, int], IntArray] = {}
     for name, tabulation in tabulations.items():
         amounts = [1] * table.num_rows

@@ -1,7 +1,7 @@
-"""The audit of claims: each promise of a policy against the worst that can be done to it, and what that proves.
+"""The audit of claims: the worst attack on each promise of a policy, and what it proves.
 
-A claim that holds is not refuted, however hard one tries; how near the proved figure comes to the claimed one says how hard the
-attack was. One that is broken is refuted: the proved figure is above the claimed one, with a confidence of 99.9%.
+No attack refutes a claim that holds; the closer the proved figure is to the claimed one, the stronger the attack was. A broken
+claim is refuted: the proved figure is above the claimed one, with a confidence of 99.9%.
 """
 
 from __future__ import annotations
@@ -37,19 +37,20 @@ from release_pipeline.mechanisms.basis.grid import FloatArray, IntArray
 from release_pipeline.policy import Policy
 from release_pipeline.policy.families import find_family
 
-SLOWER = 50  # times fewer releases where values are swapped, each of which has many blocks
-MOST_VALUES = 60  # of a record that are distinguished
-MANY_CELLS = 1_000  # of tables: from twice as many on there are fewer draws
-LOSSES = ("epsilon", "rho", "share")  # what may be no larger than claimed
-FEWER, LEAST_EXPLORED = 5, 30  # at the most so many times fewer draws of counts; and draws of each pair at the least
-Shown: TypeAlias = Mapping[str, npt.NDArray[Any]]  # what was seen of one table, by the way of looking: a row for each draw
+SLOWER = 50  # times fewer releases if values are swapped, because each has many blocks
+MOST_VALUES = 60  # distinguished values of a record
+MANY_CELLS = 1_000  # of tables: with twice as many or more there are fewer draws
+LOSSES = ("epsilon", "rho", "share")  # figures that may not exceed the claimed ones
+FEWER, LEAST_EXPLORED = 5, 30  # the largest reduction of draws of counts; and the fewest draws of each pair
+Shown: TypeAlias = Mapping[str, npt.NDArray[Any]]  # what was seen of one table, by view: a row for each draw
 Watch: TypeAlias = Callable[..., tuple[Shown, Shown]]  # what `draws` of each of two tables show, for a `purpose`
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How many releases are drawn: of each table to find the worst pair, and of that to prove; of `classes`, of which a table has
-    many; of each table in which groups are `counted`; and to prove of `counts` by value, each draw of which takes some fits."""
+    """The number of releases that are drawn: of each table to find the worst pair, and of that pair to prove; of `classes`, many
+    of which are in a table; of each table in which groups are `counted`; and to prove with `counts` by value, where each draw
+    takes several fits."""
 
     explore: int
     prove: int
@@ -60,13 +61,13 @@ class Effort:
 
 FULL = Effort(explore=600, prove=25_000, classes=800_000, counted=20, counts=10_000)
 QUICK = Effort(explore=120, prove=2_000, classes=40_000, counted=2, counts=600)
-BRIEF = Effort(explore=30, prove=400, classes=4_000, counted=2, counts=200)  # of all methods: a hundred promises in a minute
+BRIEF = Effort(explore=30, prove=400, classes=4_000, counted=2, counts=200)  # a hundred promises in a minute, over all methods
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the audit of one promise found. `claimed` and `proved` are epsilons, or rhos, or shares of links, or of what is
-    counted the least number that is promised, and the least that was seen; None where there was nothing to count."""
+    """The result of the audit of one promise. `claimed` and `proved` are epsilons, rhos or shares of links; for counts, the least
+    number that is promised and the least that was seen, None if there was nothing to count."""
 
     promise: str
     definition: str
@@ -79,14 +80,14 @@ class Finding:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing was found that breaks it."""
+        """Return whether no attack broke the promise."""
         if self.proved is None:
             return True
         return self.proved <= self.claimed if self.measure in LOSSES else self.proved >= self.claimed
 
 
 def audit_promise(policy: Policy, promise: Promise, effort: Effort) -> Finding:
-    """What the worst attacks on one promise prove."""
+    """Return what the worst attacks on one promise prove."""
     match promise.covers:
         case "groups":
             classes = [each.table for each in make_classes(policy)] if policy.generalised_columns else []
@@ -108,11 +109,11 @@ def audit_promise(policy: Policy, promise: Promise, effort: Effort) -> Finding:
 
 
 def _attack_pairs(policy: Policy, promise: Promise, effort: Effort) -> Finding:
-    """Which of two neighbouring tables was released: of the pair that differs most."""
+    """Return what is proved by guessing which of two neighbouring tables was released, for the pair that differs most."""
     if promise.covers == "tables":
         pairs = make_answer_pairs(policy, promise.columns)
         watches: list[Watch] = [partial(show_answers, policy, promise.columns, pair) for pair in pairs]
-        cells = sum(policy.tabulations[name].shape.total for name in promise.columns)  # of which one record changes a few
+        cells = sum(policy.tabulations[name].shape.total for name in promise.columns)  # one record changes a few of them
         return _tell_apart(promise, pairs, watches, *_count_draws(effort, cells // MANY_CELLS))
     if promise.covers == "whole":
         pairs = make_whole_pairs(policy)
@@ -129,7 +130,7 @@ def _attack_pairs(policy: Policy, promise: Promise, effort: Effort) -> Finding:
 
 
 def _tell_apart(promise: Promise, pairs: Sequence[Pair], watches: Sequence[Watch], explored: int, proved: int) -> Finding:
-    """What is proved by the pair that some draws tell apart best."""
+    """Return what is proved by the pair that some draws distinguish best."""
 
     def explore(number: int) -> float:
         shown = watches[number](draws=explored, purpose=f"explore {number}")
@@ -141,13 +142,14 @@ def _tell_apart(promise: Promise, pairs: Sequence[Pair], watches: Sequence[Watch
 
 
 def _count_draws(effort: Effort, slower: int) -> tuple[int, int]:
-    """How many draws of counts explore each pair, and how many prove: fewer, to a point, where each is so many times slower."""
+    """Return how many draws of counts explore each pair, and how many prove: fewer, down to a limit, if each is so many times
+    slower."""
     draws = effort.counts // min(max(slower, 1), FEWER)
     return max(draws // 40, LEAST_EXPLORED), draws
 
 
 def _attack_records(policy: Policy, promise: Promise, effort: Effort) -> Finding:
-    """Which of two records of a class a released one is: of the class that reveals most."""
+    """Return what is proved by guessing which of two records of a class was released, for the class that reveals most."""
     draws = effort.classes if policy.parts == 1 else effort.classes // 10  # with random parts each release makes other classes
 
     def explore(table: ClassTable) -> float:
@@ -160,7 +162,7 @@ def _attack_records(policy: Policy, promise: Promise, effort: Effort) -> Finding
 
 
 def _prove(promise: Promise, seen: Mapping[str, Both], tables: str) -> Finding:
-    """What the best event proves, by the draws that did not choose it."""
+    """Return what the best event proves, by draws that were not used to choose it."""
     event, _ = choose_event(seen, promise.prove)
     left = left_to_prove(seen[event.view])
     proved, draws = event.bound(left, promise.prove), 2 * len(left[0])
@@ -188,7 +190,8 @@ def _watch(policy: Policy, pair: Pair, looks: Mapping[str, Look], *, draws: int,
 
 
 def _watch_counts(policy: Policy, pair: Pair, names: Sequence[str], *, draws: int, purpose: str) -> tuple[Shown, Shown]:
-    """What these columns' noisy counts show, which are published: what is made of them reveals no more, and is not drawn."""
+    """Return what these columns' noisy counts show. They are published: values made from them reveal no more, and are not
+    drawn."""
     counted = count_both(policy, pair.first, pair.second, draws=draws, purpose=purpose)
     units = [_units(policy, table, names) for table in (pair.first, pair.second)]
     return show_counts(counted[0], *units), show_counts(counted[1], *units)
@@ -199,7 +202,7 @@ def _units(policy: Policy, table: pa.Table, names: Sequence[str]) -> dict[str, I
 
 
 def _number(first: Shown, second: Shown, draws: int) -> dict[str, Both]:
-    """The ways of looking that one can learn from, with what was seen by number. A way that one table never has shows nothing
+    """Return the views that can be learned from, with the observations as numbers. A view that one table never has shows nothing
     there."""
     nothing = np.zeros(draws, dtype=np.int64)
     views = dict.fromkeys([*first, *second])
@@ -209,7 +212,7 @@ def _number(first: Shown, second: Shown, draws: int) -> dict[str, Both]:
 
 
 def _watch_records(policy: Policy, table: ClassTable, *, draws: int, purpose: str) -> dict[str, Both]:
-    """What each kind of record of the class shows, for every two kinds: equal records are of one kind."""
+    """Return what each kind of record of the class shows, for every two kinds: equal records are of one kind."""
     [seen] = release_each(policy, [table.table], draws=max(draws // table.copies, 8), purpose=purpose)
     names = list(policy.noise_columns)
     size = len(table.units)
@@ -239,7 +242,7 @@ def _looks(policy: Policy, promise: Promise, pair: Pair) -> dict[str, Look]:
 
 
 def _moved_record(policy: Policy, promise: Promise, pair: Pair, noiseless: tuple[Noiseless | None, Noiseless | None]) -> int:
-    """A record of the cluster whose centroid changes most for its noise, and that is not replaced itself."""
+    """Return a record of the cluster whose centroid changes most relative to its noise, and that is not replaced itself."""
     first, second = noiseless
     if first is None or second is None:
         return pair.changed
@@ -255,7 +258,7 @@ def _moved_record(policy: Policy, promise: Promise, pair: Pair, noiseless: tuple
 
 
 def _landmarks(policy: Policy, name: str, noiseless: Sequence[Noiseless | None]) -> FloatArray:
-    """The ends of the domain, and the centroids of both tables as they are and on the grid."""
+    """Return the ends of the domain, and the centroids of both tables, exact and rounded to the grid."""
     grid = policy.noise_columns[name].exact_grid
     landmarks = [np.array([float(grid.lo), float(grid.hi)])]
     for part in noiseless:
@@ -265,7 +268,7 @@ def _landmarks(policy: Policy, name: str, noiseless: Sequence[Noiseless | None])
 
 
 def _landmarks_of(policy: Policy, name: str, values: FloatArray) -> FloatArray:
-    """The ends of the domain and every released value, or where they are many, quantiles of them."""
+    """Return the ends of the domain and every released value, or quantiles if there are many values."""
     grid = policy.noise_columns[name].exact_grid
     distinct = np.unique(values[~np.isnan(values)])
     if len(distinct) > MOST_VALUES:

@@ -1,6 +1,7 @@
-"""Promises that are counted: how small the groups of a released table are, and what the confidence boxes of its records hold.
+"""Promises that are counted: how small the groups of a released table are, and how many originals the confidence boxes of its
+records hold.
 
-Counted here straight from the definitions, and not by the functions that the stages use.
+They are counted here directly from the definitions, not by the functions that the stages use.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from release_pipeline.mechanisms.risk.standing_out import confidence_width
 from release_pipeline.policy import Policy
 from release_pipeline.rows.columns import Read, load_table, read_with
 
-NOBODY = 10**9  # what was seen where no record had any
+NOBODY = 10**9  # what was seen if no record had any
 
 
 def count_smallest(policy: Policy, tables: Sequence[pa.Table], names: Sequence[str], *, draws: int) -> tuple[int, int]:
-    """The smallest group of records with equal entries in these columns, in so many releases of each table; and how many releases
-    that were."""
+    """Return the size of the smallest group of records with equal entries in these columns, in so many releases of each table;
+    and the number of releases."""
     smallest, releases = NOBODY, 0
     for number, table in enumerate(tables):
         for released, _ in release_tables(policy, table, draws=draws, purpose=f"groups {number}"):
@@ -42,8 +43,9 @@ def count_smallest(policy: Policy, tables: Sequence[pa.Table], names: Sequence[s
 
 
 def count_intervals(policy: Policy, tables: Sequence[pa.Table], *, draws: int) -> tuple[int, int]:
-    """The fewest originals that the confidence box of a released record holds, among those that hold any: originals of its class,
-    as near to its released numbers as the noise of its class goes with that confidence."""
+    """Return the fewest originals that the confidence box of a released record holds, among those that hold any, and the number
+    of releases. A box holds the originals of the record's class whose distance to the released numbers is within the noise of the
+    class at that confidence."""
     rule = policy.suppress
     confidence = rule.confidence if rule is not None else None
     if confidence is None:
@@ -73,21 +75,19 @@ def _fewest_inside(policy: Policy, table: pa.Table, released: pa.Table, made: di
     return int(counts[counts > 0].min(initial=NOBODY))
 
 
-# What swapping promises, put to the test: where each value of a row comes from, and how often from
-# the row's own record.
+# A test of the promises of swapping: where each value of a row comes from, and how often from the row's own record.
 #
-# The real blocks and permutations are drawn, of the numbers of records in the place of masked
-# values: so each row says from which record its values come. Counted here straight from the lemma
-# (methods.md section 10), and not by the functions of the stages.
+# The real blocks and permutations are drawn, with the numbers of records in place of masked values: so each row shows which
+# record its values come from. Counted here directly from the lemma (methods.md section 10), not by the functions of the stages.
 
 
-DOUBT = 0.001  # that a share which holds seems broken
+DOUBT = 0.001  # the chance that a true share appears broken
 
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """One release: the record whose place each row has, its block, the numbers of the entries that it keeps (rows by columns),
-    and by swapped column the record that its value comes from."""
+    """One release: the record whose position each row has, its block, the codes of its kept entries (rows by columns), and by
+    swapped column the record that its value comes from."""
 
     record: IntArray
     block: IntArray
@@ -97,13 +97,13 @@ class Traced:
 
 @dataclass(frozen=True, slots=True)
 class _Tracer:
-    """A method whose masked values are the numbers of the records that they are of."""
+    """A method whose masked values are the numbers of their records."""
 
     policy: Policy
     method: Any
 
     def mask(self, read: Read, **how: Any) -> pa.Table:
-        """The masked records with numbers of records in the swapped columns."""
+        """Return the masked records, with record numbers in the swapped columns."""
         masked: pa.Table = load_table(self.method.mask(read, **how))
         for name in self.policy.swapped_columns:
             masked = masked.set_column(masked.column_names.index(name), name, masked.column(RECORD))
@@ -111,8 +111,8 @@ class _Tracer:
 
 
 def count_blocks(policy: Policy, tables: Sequence[pa.Table], *, draws: int) -> tuple[int, int]:
-    """The fewest records that a value of a row may come from, in so many releases of each table, and how many releases that were.
-    0 where a value comes from another block, a block has records with other kept entries, or a column's list changes."""
+    """Return the fewest records that a value of a row may come from, in so many releases of each table, and how many releases
+    there were. 0 if a value comes from another block, a block has records with other kept entries, or a column's list changes."""
     fewest, releases = len(tables[0]), 0
     for traced in _trace(policy, tables, draws=draws, purpose="blocks"):
         releases += 1
@@ -129,9 +129,9 @@ def _count_sources(traced: Traced, block: int) -> int:
 
 
 def count_links(policy: Policy, tables: Sequence[pa.Table], *, draws: int) -> tuple[float, int, str]:
-    """The largest share of links that is proved, with a confidence of 99.9%, how many links that was of, and which: a value in
-    the row of its own record, or two values of one record in a row. The first row of each block of each release is looked at,
-    for blocks are independent. Half of the releases choose what is looked at, and the other half prove it."""
+    """Return the largest share of links that is proved with a confidence of 99.9%, out of how many links, and which kind: a value
+    in the row of its own record, or two values of one record in a row. Only the first row of each block of each release is used,
+    because blocks are independent. Half of the releases choose the kind, and the other half prove it."""
     seen: dict[str, tuple[list[bool], list[bool]]] = {}
     for number, traced in enumerate(_trace(policy, tables, draws=draws, purpose="links")):
         first = np.unique(traced.block, return_index=True)[1]
@@ -151,7 +151,7 @@ def _list_links(traced: Traced) -> Iterator[tuple[str, npt.NDArray[np.bool_]]]:
 
 
 def _trace(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpose: str) -> Iterator[Traced]:
-    """So many releases of each table that leave a row."""
+    """Yield so many releases of each table, without those that leave no row."""
     strategy = find_strategy(policy)
     if not isinstance(strategy, SwapStrategy):
         raise InvalidArgument("the policy swaps nothing.", where="protect.swap")

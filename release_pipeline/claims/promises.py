@@ -1,11 +1,11 @@
-"""From what was seen of two tables to an epsilon that the release must have at the least.
+"""From observations of two tables to an epsilon that the release must have at least.
 
-An event whose probability is p under one table and p' under the other proves a loss of at least ln(p / p'). Which event proves
-most is learnt from some of the draws, and others count how often it happens: bounds on both counts by Clopper and Pearson (CP34),
-each wrong with a probability of 0.05% at the most, so that a figure is proved with a confidence of 99.9%. What is chosen by
-looking cannot flatter itself, because other draws count it.
+An event whose probability is p under one table and p' under the other proves a loss of at least ln(p / p'). The event that proves
+most is learnt from some of the draws, and other draws count how often it happens: both counts are bounded by Clopper and Pearson
+(CP34), each bound wrong with a probability of at most 0.05%, so a figure is proved with a confidence of 99.9%. The choice does
+not bias the figure, because different draws count it.
 
-Of a claim by rho the same two bounds prove a rho: the divergence of order 1 of the two tables' outcomes is at most rho, and no
+For a claim by rho the same two bounds prove a rho: the divergence of order 1 of the two tables' outcomes is at most rho, and no
 less than that of whether the event happened, p ln(p/p') + (1 - p) ln((1 - p)/(1 - p')) (data processing).
 """
 
@@ -23,30 +23,30 @@ from release_pipeline.mechanisms.catalogue.spec import DP, SAME, ZCDP
 from release_pipeline.policy import Policy
 from release_pipeline.policy.plans.loss import rows_loss
 
-DOUBT = 0.0005  # of each of the two bounds
-RANKED, CHOSEN = 0.15, 0.35  # shares of the draws that rank what can be seen, and that choose; the rest proves
+DOUBT = 0.0005  # for each of the two bounds
+RANKED, CHOSEN = 0.15, 0.35  # shares of the draws that rank observations, and that choose; the rest prove
 Proof: TypeAlias = Callable[["npt.NDArray[np.int64]", int, "npt.NDArray[np.int64]"], "npt.NDArray[np.float64]"]
-Codes: TypeAlias = npt.NDArray[np.int64]  # what was seen in each draw, by number; -1: nothing that counts
+Codes: TypeAlias = npt.NDArray[np.int64]  # the observation in each draw, as a number; -1: none that counts
 Both: TypeAlias = tuple[Codes, Codes]
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What an attacker looks at (`view`), the numbers that count as yes, and under which of the two tables they are likelier."""
+    """An event: the attacker's `view`, the numbers that count as yes, and the table under which they are likelier."""
 
     view: str
     codes: frozenset[int]
     of_other: bool
 
     def bound(self, seen: Both, prove: Proof) -> float:
-        """What these draws prove."""
+        """Return the loss that these draws prove."""
         of, against = (seen[1], seen[0]) if self.of_other else seen
         happened, happened_against = (np.array([np.isin(codes, list(self.codes)).sum()]) for codes in (of, against))
         return float(prove(happened, len(of), happened_against)[0])
 
 
 def prove(happened: npt.NDArray[np.int64], draws: int, against: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """For events that happened so often in so many draws of each table: the loss that is proved, 0 where none is.
+    """Return the proved loss of each event, 0 if there is none, from how often it happened in so many draws of each table.
 
     >>> [round(float(loss), 2) for loss in prove(np.array([500, 0]), 1000, np.array([100, 0]))]
     [1.2, 0.0]
@@ -58,7 +58,7 @@ def prove(happened: npt.NDArray[np.int64], draws: int, against: npt.NDArray[np.i
 
 
 def prove_rho(happened: npt.NDArray[np.int64], draws: int, against: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """The same for rho: 0 where the bounds do not separate the tables.
+    """Return the proved rho of each event, 0 if the bounds do not separate the tables, as `prove` does for epsilon.
 
     >>> [round(float(loss), 2) for loss in prove_rho(np.array([500, 0]), 1000, np.array([100, 0]))]
     [0.29, 0.0]
@@ -72,8 +72,8 @@ def prove_rho(happened: npt.NDArray[np.int64], draws: int, against: npt.NDArray[
 
 
 def choose_event(views: Mapping[str, Both], prove: Proof) -> tuple[Event, float]:
-    """The event that separates the two tables best, by the first half of the draws, and what it seems to prove. All
-    views are of the same draws."""
+    """Return the event that separates the two tables best, by the first half of the draws, and the loss that it appears to prove.
+    All views are of the same draws."""
     best, most = Event(next(iter(views)), frozenset(), of_other=False), -1.0
     for view, seen in views.items():
         for of_other in (False, True):
@@ -84,18 +84,19 @@ def choose_event(views: Mapping[str, Both], prove: Proof) -> tuple[Event, float]
 
 
 def left_to_prove(seen: Both) -> Both:
-    """The draws that neither ranked nor chose."""
+    """Return the draws that neither ranked nor chose."""
     first = count_learnt(len(seen[0]))
     return seen[0][first:], seen[1][first:]
 
 
 def count_learnt(draws: int) -> int:
-    """How many of so many draws rank and choose: nothing may be learnt from the others."""
+    """Return how many of so many draws rank and choose: nothing may be learnt from the others."""
     return int(draws * (RANKED + CHOSEN))
 
 
 def _choose(view: str, seen: Both, prove: Proof, *, of_other: bool) -> tuple[Event, float]:
-    """Codes ranked by how much likelier they are under one table, by some draws; how many of the first to take, by others."""
+    """Return the best event of a view, and its apparent loss: some draws rank codes by how much likelier they are under one
+    table, others choose how many of the first to take."""
     of, against = (seen[1], seen[0]) if of_other else seen
     ranking, choosing = int(len(of) * RANKED), count_learnt(len(of))
     count = int(max(of.max(initial=0), against.max(initial=0))) + 1
@@ -110,22 +111,21 @@ def _choose(view: str, seen: Both, prove: Proof, *, of_other: bool) -> tuple[Eve
     return Event(view, frozenset(order[: last + 1].tolist()), of_other), float(losses[last])
 
 
-# What a policy promises that can be put to the test: one promise for each thing that its card
-# claims.
+# The testable promises of a policy: one promise for each claim of its card.
 
 
 Covers: TypeAlias = Literal[
     "list", "lists", "rows", "centroid", "record", "groups", "intervals", "tables", "whole", "blocks", "links"
 ]
 NANO = 1e9
-MOST_CLUSTERS = 4  # of the hostile tables
+MOST_CLUSTERS = 4  # in the hostile tables
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """`covers` says what an attacker may look at, of the columns `columns`. `epsilon`: the most that the loss may be. `least`: of
-    promises that are counted, how many records there must be at the least. `most`: of links, the share that may be right.
-    `measure`: what `epsilon` is, rho under zcdp."""
+    """`covers` says which part of a release an attacker may use, in the columns `columns`. `epsilon`: the largest allowed loss.
+    `least`: for counted promises, the smallest allowed number of records. `most`: for links, the share that may be right.
+    `measure`: the unit of `epsilon`, rho under zcdp."""
 
     description: str
     covers: Covers
@@ -137,22 +137,23 @@ class Promise:
 
     @property
     def measure(self) -> Literal["epsilon", "rho"]:
-        """What may be lost."""
+        """Return the unit of the loss."""
         return "rho" if self.definition == ZCDP.key else "epsilon"
 
     @property
     def prove(self) -> Proof:
-        """The function that proves a loss by what was seen."""
+        """Return the function that proves a loss from observations."""
         return prove_rho if self.measure == "rho" else prove
 
 
 def list_promises(policy: Policy) -> list[Promise]:
-    """Every promise of one release of a policy that is about what its readers see."""
+    """Return every promise of one release of a policy about what its readers see."""
     return [*_of_noise(policy), *_of_groups(policy), *_of_swap(policy), *_of_tables(policy)]
 
 
 def _of_swap(policy: Policy) -> Iterator[Promise]:
-    """Each value of a row comes from a block, and is the own one, or with another one of one record, by chance only."""
+    """Yield the promises of swapping: each value of a row comes from a block, and is the row's own value, or from the same record
+    as another, only by chance."""
     if policy.swap is not None:
         names, size = tuple(policy.swapped_columns), policy.block_size
         yield Promise("records that a value of a row may come from", "blocks", policy.definition, names, least=size)
@@ -160,7 +161,8 @@ def _of_swap(policy: Policy) -> Iterator[Promise]:
 
 
 def _of_tables(policy: Policy) -> Iterator[Promise]:
-    """Each table next to the rows by itself, and all together: whatever the rows claim, a table is eps-DP, or rho-zCDP."""
+    """Yield the promises of each table next to the rows by itself, and of all together: whatever the rows claim, a table is
+    eps-DP, or rho-zCDP."""
     people, names = policy.records_per_person, tuple(policy.tables)
     for name, table in policy.tables.items():
         definition = ZCDP if table.by_rho else DP
@@ -186,7 +188,7 @@ def _of_noise(policy: Policy) -> Iterator[Promise]:
     has_wider = protect.scope == "centroid" and policy.claim.lists is not SAME
     people = policy.records_per_person
     definition = policy.definition
-    records = MOST_CLUSTERS * (protect.k or 1) * policy.parts * people  # of the largest tables: bounds grow with them
+    records = MOST_CLUSTERS * (protect.k or 1) * policy.parts * people  # in the largest tables: bounds grow with them
     times = people * people if protect.by_rho else people
     losses = {name: share.nano * times / NANO for name, share in policy.column_epsilon.items()}
     total = sum(losses.values())

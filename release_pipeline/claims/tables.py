@@ -1,8 +1,8 @@
 """Hostile moves for methods that count by value: one record goes from one cell to another, and the cells are few and small.
 
-Wherever a record goes, two counts of a stage change by one. What may be wrong is elsewhere: with counts of nobody or of very
-many, at the ends of the domain, at atoms and next to the centre, where cells are finest; where most records are in one cell,
-which is looked at closer; and where one record decides which cells true counts would have.
+Wherever a record goes, two counts of a stage change by one. Faults are likely elsewhere: with counts of 0 or very large counts,
+at the ends of the domain, at atoms and next to the centre, where cells are finest; if most records are in one cell, which is then
+refined; and if one record decides which cells true counts would have.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.columns import ByValueFamily
 from release_pipeline.policy.file.options import ByValueOptions
 
-MOST_RECORDS = 20_000  # of a part: with fewer than a release needs cells are coarser, and the claim is the same
+MOST_RECORDS = 20_000  # of a part: with fewer than a release needs, cells are coarser and the claim is the same
 _FAMILY = ByValueFamily(ByValueOptions)
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A column's numbers in grid units, and the number that those of the first person become."""
+    """A column's numbers in grid units, and the new number of the first person's records."""
 
     description: str
     units: IntArray
@@ -39,7 +39,7 @@ class Move:
 
 
 def list_moves(policy: Policy) -> Iterator[dict[str, Move]]:
-    """Moves of the same kind in each column, one kind after the other."""
+    """Yield moves of the same kind in each column, one kind after the other."""
     declared = {name: _FAMILY.declare(policy, name) for name in policy.noise_columns}
     has_labels = any(column.labels for column in declared.values())
     people = policy.records_per_person
@@ -50,7 +50,8 @@ def list_moves(policy: Policy) -> Iterator[dict[str, Move]]:
 
 
 def _list_of_column(declared: ByValue, records: int, people: int, has_labels: bool) -> Iterator[Move]:
-    """So many records, the first `people` of them one person's. `has_labels`: whether some column has reasons for no value."""
+    """Yield moves of so many records, of which the first `people` belong to one person. `has_labels`: whether some column has
+    reasons for no value."""
     width, centre = declared.grid.width, declared.centre
     far = width if 2 * centre <= width else 0
     atom = next((atom for atom in declared.atoms if atom != centre), centre)
@@ -75,7 +76,7 @@ def _list_of_column(declared: ByValue, records: int, people: int, has_labels: bo
 
 
 def _spread_over(parts: int, move: Move, people: int) -> Move:
-    """As many records for each random part, everybody else that many times."""
+    """Return the move with as many records for each random part, and every other record that many times."""
     others = move.units[people:]
     wanted = len(move.units) * parts - people
     return replace(move, units=np.append(move.units[:people], others[np.arange(wanted) * len(others) // wanted]))
@@ -86,14 +87,15 @@ def _beside(unit: int, width: int) -> int:
 
 
 def _find_heavy(declared: ByValue, records: int) -> int:
-    """The middle of the widest cell that is counted first."""
+    """Return the middle of the widest cell that is counted first."""
     edges = _count_first(declared, np.zeros(records, dtype=np.int64)).edges
     widest = int(np.diff(edges).argmax())
     return int(edges[widest] + edges[widest + 1] - 1) // 2
 
 
 def _count_before_other_cells(declared: ByValue, records: int, people: int, far: int) -> int:
-    """How many persons have left the centre for the far end when one more would change the cells that true counts ask for."""
+    """Return how many persons have left the centre for the far end when one more would change the cells that true counts ask
+    for."""
 
     def cells(persons: int) -> list[int]:
         units = np.full(records, declared.centre, dtype=np.int64)
@@ -109,7 +111,7 @@ def _count_before_other_cells(declared: ByValue, records: int, people: int, far:
 
 
 def _count_first(declared: ByValue, units: IntArray) -> Stage:
-    """The first stage as it would be without noise."""
+    """Return the first stage as it would be without noise."""
     following = next_stage([], declared.facts(len(units)), declared.budget)
     if following is None:
         raise InvalidArgument("nothing is counted.", where="counts")
@@ -120,14 +122,13 @@ def _count_first(declared: ByValue, units: IntArray) -> Stage:
 # Hostile neighbouring tables, made from what a policy declares: few records, the ends of the
 # domain, ties. No data are read.
 #
-# Rank clusters and orders are separated by pairs in which one record goes from one end of the
-# domain to the other: alone between two clusters (so that one sum takes all of the loss), or past
-# many (so that all move). Which pair hurts most, the draws tell. Counts by value have no ranks:
-# `moves` has what is hostile to them.
+# Rank clusters and orders are separated by pairs in which one record goes from one end of the domain to the other: between only
+# two clusters (so that one sum has all of the loss), or past many (so that all move). The draws show which pair is worst. Counts
+# by value have no ranks: `list_moves` has their hostile tables.
 
 CROWDS = 3
-COPIES = 64  # of a class in one table, where the hierarchy has so many entries
-_TABLES = bytes(SECRET_BYTES)  # tables are made up: nothing about them is secret
+COPIES = 64  # of a class in one table, if the hierarchy has so many entries
+_TABLES = bytes(SECRET_BYTES)  # tables are synthetic: nothing about them is secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +143,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class ClassTable:
-    """A table of `copies` alike classes, one after the other, each of records with these numbers (records by columns, in grid
-    units)."""
+    """A table of `copies` alike classes in order, each of records with these numbers (records by columns, in grid units)."""
 
     description: str
     table: pa.Table
@@ -152,11 +152,12 @@ class ClassTable:
 
 
 def make_pairs(policy: Policy, names: Sequence[str]) -> list[Pair]:
-    """Pairs of tables that differ in the columns `names` of one person's records, for the policy's k and declared domains."""
+    """Return pairs of tables that differ in the columns `names` of one person's records, for the policy's k and declared
+    domains."""
     people = policy.records_per_person
     list_kinds = list_moves if find_family(policy.protect).publishes_counts else _list_moves_of_ranks
     kinds = [(moves[names[0]].description, names, moves) for moves in list_kinds(policy)]
-    if len(names) > 1:  # where all columns change alike, noise that they share shows nothing
+    if len(names) > 1:  # if all columns change alike, shared noise would not show
         kinds += [(f"{description}, in {names[0]} alone", names[:1], moves) for description, _, moves in kinds[:2]]
     pairs: list[Pair] = []
     for description, moved, moves in kinds:
@@ -171,7 +172,8 @@ def make_pairs(policy: Policy, names: Sequence[str]) -> list[Pair]:
 
 
 def make_table(policy: Policy, units: dict[str, IntArray]) -> pa.Table:
-    """Records with these numbers, in grid units; every other released column is the same in all of them."""
+    """Return a table of records with these numbers, in grid units; every other released column has the same value in all of
+    them."""
     rows = len(next(iter(units.values())))
     columns: dict[str, pa.Array] = {}
     for name, column in policy.released_columns.items():
@@ -183,8 +185,8 @@ def make_table(policy: Policy, units: dict[str, IntArray]) -> pa.Table:
 
 
 def make_classes(policy: Policy) -> list[ClassTable]:
-    """Classes for (k,epsilon)-anonymity: of k records and a few more, wide apart, one in the middle, at an end of the domain and
-    away from it."""
+    """Return classes for (k,epsilon)-anonymity: of k records and a few more, wide apart, with one in the middle, at an end of the
+    domain and away from it."""
     widths = {name: column.exact_grid.width for name, column in policy.noise_columns.items()}
     first, column = next(iter(policy.generalised_columns.items()))
     labels = column.examples(COPIES)[:COPIES]
@@ -202,7 +204,7 @@ def make_classes(policy: Policy) -> list[ClassTable]:
 
 
 def make_crowds(policy: Policy) -> list[pa.Table]:
-    """Tables to count groups in: records of made-up values among all that are declared, so that some groups are small."""
+    """Return tables to count groups in: synthetic values from all declared ones, so that some groups are small."""
     crowds: list[pa.Table] = []
     for number in range(CROWDS):
         stream = noise_stream(_TABLES, "crowd", number)
@@ -221,8 +223,8 @@ def make_crowds(policy: Policy) -> list[pa.Table]:
 
 
 def _list_moves_of_ranks(policy: Policy) -> Iterator[dict[str, Move]]:
-    """Made-up columns, each with one record that is replaced, where methods that rank in clusters of k lose most. In every
-    table the same happens to all columns."""
+    """Yield synthetic columns, each with one record that is replaced, for which methods that rank in clusters of k lose most. In
+    every table the same happens to all columns."""
     block = max(policy.protect.k or 1, policy.records_per_person) * policy.parts
     zeros, ones = np.zeros(block), np.ones(block)
     first = np.append(np.zeros(block - 1), 1.0) if block > policy.records_per_person else zeros
@@ -244,8 +246,8 @@ def _list_moves_of_ranks(policy: Policy) -> Iterator[dict[str, Move]]:
 
 
 def _across(policy: Policy, names: Sequence[str]) -> Pair:
-    """Records on two sides of the domain's corner, one side after the other along the order, so that both clusters change in both
-    columns. The last cluster has a record more, so that it differs."""
+    """Return records on two sides of the domain's corner, one side after the other along the order, so that both clusters change
+    in both columns. The last cluster has one more record, so that it differs."""
     people = policy.records_per_person
     block = max(policy.protect.k or 1, people) * policy.parts
     widths = {name: column.exact_grid.width for name, column in policy.noise_columns.items()}
@@ -270,7 +272,7 @@ def _class_shapes(size: int) -> Iterator[tuple[str, FloatArray]]:
 
 
 def _draw(stream: NoiseStream, count: int, below: int) -> IntArray:
-    """So many whole numbers from 0 to below - 1."""
+    """Return so many random whole numbers from 0 to below - 1."""
     random_words = np.empty(count, dtype=np.uint64)
     stream.words(0, 3 * stream.take_lanes(-(-count // 3)), random_words)
     return (random_words % np.uint64(below)).astype(np.int64)

@@ -1,12 +1,11 @@
-"""The real stages, run many times on one table: from records to what a reader of the release would have in hand.
+"""The real stages, run many times on one table: from records to what a reader of the release would have.
 
 Clusters, statistics and scales are made by the policy's own strategy, then noise, shuffle and suppression, as in a release.
 Individual differential privacy is claimed for scales that are fixed at the actual data, so the second table gets the scales of
-the first; everything else gets its own. Limits of a policy on how much may be suppressed are not applied: they would hide
-outcomes.
+the first; everything else is its own. Limits of a policy on how much may be suppressed are not applied: they would hide outcomes.
 
-Of a method that counts by value only the noisy counts are drawn. They are published, and released values are made of them and of
-declared facts: whoever has the counts can make the values, and neither the fit behind these nor a masked table reveals more.
+For a method that counts by value only the noisy counts are drawn. They are published, and released values are made from them and
+from declared facts: anyone who has the counts can make the values, and neither the fit nor a masked table reveals more.
 """
 
 from __future__ import annotations
@@ -28,28 +27,28 @@ from release_pipeline.policy import Policy
 from release_pipeline.rows.columns import Read, load_table, read_tables, read_with
 
 Tables = dict[str, pa.Table]
-GROUPED_EVERY = 25  # draws: another grouping draws the order of ties only, and sums do not depend on it. Parts matter
-ROOT = bytes(SECRET_BYTES)  # of made-up secrets: every run of an audit draws the same
+GROUPED_EVERY = 25  # draws: a new grouping only changes the order of ties, and sums do not depend on it. Parts matter
+ROOT = bytes(SECRET_BYTES)  # of synthetic secrets: every run of an audit draws the same
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What came out of each draw. `values`: by column, draws by records, NaN where a record was not released; `order`: the record
-    in each released row, -1 after the last; `cluster`: the cluster of each record in each column, where there is one."""
+    """The outcome of each draw. `values`: by column, draws by records, NaN if a record was not released; `order`: the record in
+    each released row, -1 after the last; `cluster`: the cluster of each record in each column, if there is one."""
 
     values: Mapping[str, FloatArray]
     order: IntArray
     cluster: Mapping[str, IntArray]
 
     def in_rows(self, name: str) -> FloatArray:
-        """A column as it was released, row by row; NaN after the last."""
+        """Return a column as it was released, row by row; NaN after the last."""
         rows = np.take_along_axis(self.values[name], np.maximum(self.order, 0), axis=1)
         return np.where(self.order >= 0, rows, np.nan)
 
 
 @dataclass(frozen=True, slots=True)
 class Noiseless:
-    """What a table's statistics are before any noise, by column: in units of the column, of each cluster."""
+    """The statistics of a table before any noise, by column: one number for each cluster, in units of the column."""
 
     centroids: Mapping[str, FloatArray]
     scales: Mapping[str, FloatArray]
@@ -67,7 +66,7 @@ class Counted:
 def count_both(
     policy: Policy, first: pa.Table, second: pa.Table, *, draws: int, purpose: str
 ) -> tuple[list[dict[str, Counted]], list[dict[str, Counted]]]:
-    """The noisy counts, by column, of so many releases of each of two neighbouring tables, each with a secret of its own."""
+    """Return the noisy counts, by column, of so many releases of each of two neighbouring tables, each with a separate secret."""
     strategy = _find_lists(policy)
     counted: tuple[list[dict[str, Counted]], list[dict[str, Counted]]] = [], []
     for number, made in _group_each(policy, [first, second], draws=draws, purpose=purpose):
@@ -81,7 +80,7 @@ def count_both(
 
 
 def release_tables(policy: Policy, table: pa.Table, *, draws: int, purpose: str) -> list[tuple[pa.Table, Tables]]:
-    """So many released tables, each with the tables that the grouping stored for it."""
+    """Return so many released tables, each with the tables that the grouping stored for it."""
     strategy, releases = _find_lists(policy), list[tuple[pa.Table, Tables]]()
     for number in range(draws):
         made = _group(policy, table, derive_secret(purpose, "grouping", number))
@@ -90,7 +89,7 @@ def release_tables(policy: Policy, table: pa.Table, *, draws: int, purpose: str)
 
 
 def describe_noiseless(policy: Policy, table: pa.Table) -> Noiseless | None:
-    """The exact statistics of a table, where there are any of all records together."""
+    """Return the exact statistics of a table; None if there are none of all records together."""
     if policy.parts > 1:
         return None
     stored = _group(policy, table, derive_secret("noiseless")).get("statistics")
@@ -106,7 +105,7 @@ def describe_noiseless(policy: Policy, table: pa.Table) -> Noiseless | None:
 
 
 def release_each(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpose: str) -> list[Seen]:
-    """What came out of so many releases of each of these tables, each release with a secret of its own."""
+    """Return the outcomes of so many releases of each of these tables, each release with a separate secret."""
     names = list(policy.noise_columns)
     rows = tables[0].num_rows
     values = [{name: np.full((draws, rows), np.nan) for name in names} for _ in tables]
@@ -124,7 +123,7 @@ def release_each(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purp
 
 
 def _group_each(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpose: str) -> Iterator[tuple[int, list[Tables]]]:
-    """The number of each draw, and what the grouping of each table stored for it."""
+    """Yield the number of each draw, and what the grouping of each table stored for it."""
     made: list[Tables] = []
     every = 1 if policy.parts > 1 else GROUPED_EVERY
     for number in range(draws):
@@ -137,15 +136,15 @@ def _group_each(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpo
 
 
 def _find_lists(policy: Policy) -> Strategy:
-    """What makes the lists of columns. Swapping hands their values to other rows, which says nothing of a record's own noise:
-    what swapping promises is tested by itself (`groups`)."""
+    """Return the strategy that makes the lists of columns. Swapping moves their values to other rows, which does not affect a
+    record's own noise: the promises of swapping are tested separately (`groups`)."""
     strategy = find_strategy(policy)
     return strategy.strategy if isinstance(strategy, SwapStrategy) else strategy
 
 
 def _group(policy: Policy, table: pa.Table, secret: bytes) -> Tables:
     strategy = _find_lists(policy)
-    if isinstance(strategy, RecordStrategy):  # `mask` reads nothing of it; who looks at releases knows it all the same
+    if isinstance(strategy, RecordStrategy):  # `mask` reads nothing of it, but an attacker knows it anyway
         return dict(strategy.spell_out(read_records(table), secret=secret, context=(), progress=say_nothing))
     return dict(strategy.group(read_records(table), secret=secret, context=(), progress=say_nothing).tables)
 
@@ -157,7 +156,7 @@ def _mask(strategy: Strategy, table: pa.Table, made: Tables, secret: bytes) -> p
 
 
 def _fix_scales(actual: Tables, neighbour: Tables) -> Tables:
-    """The neighbour's tables with the noise scales of the actual data."""
+    """Return the neighbour's tables with the noise scales of the actual data."""
     mine, its = actual["statistics"], neighbour["statistics"]
     return neighbour | {"statistics": its.set_column(its.column_names.index("scale"), "scale", mine.column("scale"))}
 
@@ -171,7 +170,7 @@ def _clusters(policy: Policy, made: Tables) -> dict[str, IntArray]:
 
 
 def _split_counts(policy: Policy, counts: pa.Table, made: Tables, records: int) -> dict[str, Counted]:
-    """The counts of each column, part by part where records were put into random parts."""
+    """Return the counts of each column, part by part if records were put into random parts."""
     if "parts" not in made:
         everybody = [np.arange(records)]
         return {name: Counted([read_stages(counts, name)], everybody) for name in policy.noise_columns}
@@ -183,14 +182,14 @@ def _split_counts(policy: Policy, counts: pa.Table, made: Tables, records: int) 
 
 
 def read_records(table: pa.Table) -> Read:
-    """What stages read the records of a table by."""
+    """Return the reader by which stages read the records of a table."""
     return read_tables({"records": table})
 
 
 def derive_secret(*context: str | int) -> bytes:
-    """A made-up secret, another one for each purpose."""
+    """Return a synthetic secret, a different one for each purpose."""
     return derive_key(ROOT, "audit of claims", *context)
 
 
 def say_nothing(_: str) -> None:
-    """No progress."""
+    """Report no progress."""

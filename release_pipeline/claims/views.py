@@ -1,8 +1,8 @@
-"""What an attacker looks at in a release, as numbers of what was seen: as much as the claim covers, and no more.
+"""An attacker's views of a release, as numbers of what was seen: as much as the claim covers, and no more.
 
-A column's list is looked at without the other columns of its rows; one centroid or one record on its own is found as nobody could
-find it from outside, which only makes the attacker stronger. Places that matter are *landmarks*: the ends of the domain, and what
-the centroids of both tables are without noise. Between them values are alike.
+A column's list is viewed without the other columns of its rows. A single centroid or record is located as nobody outside could,
+which only makes the attacker stronger. Values that matter are *landmarks*: the ends of the domain, and the centroids of both
+tables without noise. Values between two landmarks are treated alike.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from release_pipeline.policy.families.whole_table import WholeTableFamily, decla
 from release_pipeline.policy.file.options import WholeTableOptions
 from release_pipeline.rows.columns import find_entries, spell_entries
 
-BINS, FEW = 32, 10  # groups of figures at the most, and how many figures a group has at the least
-MOST_CLUSTERS = 4  # that vectors are given to in every way
-_NO_NOISE = 1e-9  # the scale of a centroid without noise, as a number that one may divide by
-MOST_CODES = 0.25  # of the draws: where nearly every draw shows something else, nothing can be learnt from how often
+BINS, FEW = 32, 10  # the most groups of figures, and the fewest figures in a group
+MOST_CLUSTERS = 4  # for which all assignments of vectors are tried
+_NO_NOISE = 1e-9  # the scale of a centroid without noise, as a number that can be divided by
+MOST_CODES = 0.25  # of the draws: if nearly every draw shows something different, nothing can be learnt from frequencies
 Look: TypeAlias = Callable[[Seen], npt.NDArray[Any]]
 
 
 def look_at_list(name: str, landmarks: FloatArray, both: tuple[Noiseless | None, Noiseless | None]) -> dict[str, Look]:
-    """Ways to look at the list of a column's released values, and at the order in which they lie."""
+    """Return views of the list of a column's released values, and of the order in which they are."""
     looks: dict[str, Look] = {
         "values, sorted": lambda seen: np.sort(seen.values[name], axis=1),
         "places between landmarks, sorted": lambda seen: np.sort(_places(seen.values[name], landmarks), axis=1),
@@ -55,7 +55,7 @@ def look_at_list(name: str, landmarks: FloatArray, both: tuple[Noiseless | None,
 
 
 def look_at_lists(names: Sequence[str], of_each: Mapping[str, dict[str, Look]]) -> dict[str, Look]:
-    """Ways to look at several columns at once, none of them row by row."""
+    """Return views of several columns at once, none of them row by row."""
     looks: dict[str, Look] = {}
     for view in ("places between landmarks, sorted", "how many lie at each end"):
         parts = [of_each[name][view] for name in names]
@@ -73,7 +73,7 @@ def look_at_lists(names: Sequence[str], of_each: Mapping[str, dict[str, Look]]) 
 def look_at_rows(
     names: Sequence[str], landmarks: Mapping[str, FloatArray], both: tuple[Noiseless | None, Noiseless | None]
 ) -> dict[str, Look]:
-    """Ways to look at a table row by row, and at which rows share everything."""
+    """Return views of a table row by row, and of which rows share everything."""
 
     def places(seen: Seen) -> IntArray:
         code = np.zeros(seen.order.shape, dtype=np.int64)
@@ -95,7 +95,7 @@ def look_at_rows(
 
 
 def look_at_centroid(names: Sequence[str], landmarks: Mapping[str, FloatArray], record: int) -> dict[str, Look]:
-    """Ways to look at the one centroid that a record's cluster has: its value in these columns."""
+    """Return views of the centroid of one record's cluster: its value in these columns."""
 
     def values(seen: Seen) -> FloatArray:
         return np.stack([seen.values[name][:, record] for name in names], axis=1)
@@ -109,7 +109,7 @@ def look_at_centroid(names: Sequence[str], landmarks: Mapping[str, FloatArray], 
 
 
 def number_shown(shown: tuple[npt.NDArray[Any], npt.NDArray[Any]]) -> Both | None:
-    """What was shown of each draw of both tables, by number; None where it is something else nearly each time."""
+    """Return what was shown in each draw of both tables, as numbers; None if it is different nearly each time."""
     rows = [part if part.ndim == 2 else part[:, np.newaxis] for part in shown]
     if rows[0].shape[1] != rows[1].shape[1]:
         return None
@@ -126,7 +126,7 @@ def number_shown(shown: tuple[npt.NDArray[Any], npt.NDArray[Any]]) -> Both | Non
 
 
 def number_records(values: FloatArray, landmarks: Sequence[FloatArray]) -> Codes:
-    """What one record shows in each draw, of its columns (draws by columns), as numbers; -1 where it was not released."""
+    """Return what one record shows in each draw of its columns (draws by columns), as numbers; -1 if it was not released."""
     code = np.zeros(len(values), dtype=np.int64)
     for column, marks in enumerate(landmarks):
         code = code * (2 * len(marks) + 2) + _places(values[:, [column]], marks)[:, 0] + 1
@@ -134,21 +134,21 @@ def number_records(values: FloatArray, landmarks: Sequence[FloatArray]) -> Codes
 
 
 def _places(values: FloatArray, landmarks: FloatArray) -> IntArray:
-    """Where values lie among ascending landmarks: odd at one, even between; -1 where there is none."""
+    """Return the positions of values among ascending landmarks: odd at a landmark, even between; -1 if there is no value."""
     below = np.searchsorted(landmarks, values, side="left")
     at = np.isin(values, landmarks)
     return np.where(np.isnan(values), -1, 2 * below + at)
 
 
 def _count_ends(places: IntArray) -> IntArray:
-    """How many lie at the lowest landmark or below, and how many at the highest or above."""
+    """Return how many are at the lowest landmark or below, and how many at the highest or above."""
     top = int(places.max(initial=0))
     return np.stack([np.sum((places >= 0) & (places <= 1), axis=1), np.sum(places >= top - 1, axis=1)], axis=1)
 
 
 def _log_ratio(seen: Seen, *, name: str, first: Noiseless, second: Noiseless) -> FloatArray:
-    """The logarithm of the likelihood ratio of each draw, for Laplace noise on the centroids in ascending order: by somebody who
-    knows both tables and the scales. Where order or domain were restored it is a figure like any other."""
+    """Return the logarithm of the likelihood ratio of each draw, for Laplace noise on the centroids in ascending order: computed
+    by somebody who knows both tables and the scales. If order or domain were restored it is only a score."""
     starts = np.cumsum(first.size) - first.size
     centroids = np.sort(seen.values[name], axis=1)[:, starts]
     apart = np.abs(centroids - np.sort(first.centroids[name])) - np.abs(centroids - np.sort(second.centroids[name]))
@@ -156,8 +156,9 @@ def _log_ratio(seen: Seen, *, name: str, first: Noiseless, second: Noiseless) ->
 
 
 def _log_ratio_of_vectors(seen: Seen, *, names: Sequence[str], first: Noiseless, second: Noiseless) -> FloatArray:
-    """The logarithm of the likelihood ratio of each draw, of a release that is a list of vectors in no order, each as often as
-    its cluster is large: over all ways in which clusters of their sizes could have given them. 0 where nothing can be said."""
+    """Return the logarithm of the likelihood ratio of each draw, for a release that is an unordered list of vectors, each as
+    often as its cluster is large: over all ways in which clusters of their sizes could have given them. 0 if there is no
+    answer."""
     sizes = first.size
     ways = [np.array(way) for way in permutations(range(len(sizes))) if np.array_equal(sizes[list(way)], sizes)]
     centroids = [np.stack([part.centroids[name] for name in names], axis=1) for part in (first, second)]
@@ -180,21 +181,19 @@ def _log_ratio_of_vectors(seen: Seen, *, names: Sequence[str], first: Noiseless,
 
 
 def _cut_figures(figures: FloatArray) -> FloatArray:
-    """Places that cut figures into about equally frequent groups; where there are few figures, all of them."""
+    """Return cut points that divide figures into about equally frequent groups; if there are few figures, all of them."""
     distinct = np.unique(figures)
     bins = min(BINS, max(len(figures) // FEW, 2))
     return distinct if len(distinct) <= bins else np.unique(np.quantile(figures, np.linspace(0, 1, bins + 1)[1:-1]))
 
 
-# What an attacker sees of a method that counts by value, who has all noisy counts and knows both
-# tables.
+# The view of an attacker on a method that counts by value, who has all noisy counts and knows both tables.
 #
-# Who is in which random part the attacker knows too: that is drawn without the data, and the claim
-# holds however it comes out. So the exact counts of both tables are known in the cells of each
-# draw, and what is unknown is which of the two was counted.
+# The attacker also knows who is in which random part: parts are drawn without the data, and the claim holds for every draw. So
+# the exact counts of both tables are known in the cells of each draw, and only which of the two was counted is unknown.
 
 
-DECIMALS = 9  # of figures: sums of the same terms in another order are the same figure
+DECIMALS = 9  # of figures: sums of the same terms in another order must be equal
 Units: TypeAlias = Mapping[str, IntArray]  # a table's numbers in grid units, by column
 
 
@@ -208,13 +207,13 @@ class NoisyList:
 
     @property
     def log_ratio(self) -> float:
-        """How much likelier these numbers are of the second table, in nats; (|y - c_first| - |y - c_second|) / t, added up, where
-        the noise is Laplace's."""
+        """Return how much likelier these numbers are under the second table, in nats; (|y - c_first| - |y - c_second|) / t, added
+        up, where the noise is Laplace's."""
         return float(self.noise.log_ratio(self.off_second, self.off_first).sum())
 
     def likeness(self, other: NoisyList) -> float:
-        """How much more this list and another one have the same noise, lane by lane, if both are of the second table. Lanes in
-        which the tables do not differ cancel; noise that is drawn twice shows in the others."""
+        """Return how much more this list and another one have the same noise, lane by lane, if both are of the second table.
+        Lanes in which the tables do not differ cancel; noise that is used twice shows in the others."""
         lanes, mine, its = min(len(self.off_first), len(other.off_first)), self.noise.spread, other.noise.spread
         first = np.abs(self.off_first[:lanes] / mine - other.off_first[:lanes] / its)
         second = np.abs(self.off_second[:lanes] / mine - other.off_second[:lanes] / its)
@@ -222,12 +221,12 @@ class NoisyList:
 
 
 def compare_lists(noise: Noise, counts: IntArray, first: IntArray, second: IntArray) -> NoisyList:
-    """Noisy counts compared with the exact ones of either table."""
+    """Return noisy counts compared with the exact ones of either table."""
     return NoisyList(noise, counts - first.astype(np.float64), counts - second.astype(np.float64))
 
 
 def show_counts(draws: Sequence[Mapping[str, Counted]], first: Units, second: Units) -> dict[str, npt.NDArray[Any]]:
-    """What each draw shows of the columns that both tables have here, by the way of looking."""
+    """Return what each draw shows of the columns that both tables have here, by view."""
     figures: dict[str, FloatArray] = defaultdict(lambda: np.zeros(len(draws)))
     cells, both = np.zeros((len(draws), 2), dtype=np.int64), (first, second)
     for draw, counted in enumerate(draws):
@@ -253,7 +252,7 @@ def show_counts(draws: Sequence[Mapping[str, Counted]], first: Units, second: Un
 
 
 def _pair_lists(lists: Mapping[tuple[str, int, int], NoisyList]) -> Iterator[tuple[str, NoisyList, NoisyList]]:
-    """Lists whose noise must not be the same: of two stages, of two columns, of two parts."""
+    """Yield pairs of lists that must not have the same noise: of two stages, two columns, or two parts."""
     for (key, noisy_list), (other_key, other) in combinations(lists.items(), 2):
         differs = [a != b for a, b in zip(key, other_key, strict=True)]
         if differs == [False, False, True]:
@@ -265,31 +264,29 @@ def _pair_lists(lists: Mapping[tuple[str, int, int], NoisyList]) -> Iterator[tup
 
 
 def _count(units: IntArray, edges: IntArray) -> IntArray:
-    """How many of these numbers are in each cell."""
+    """Return how many of these numbers are in each cell."""
     return np.bincount(np.searchsorted(edges, units, side="right") - 1, minlength=len(edges) - 1)
 
 
-# What an attacker sees of a method that counts a whole table, who has all of its noisy counts and
-# knows both tables.
+# The view of an attacker on a method that counts a whole table, who has all of its noisy counts and knows both tables.
 #
-# Rows are made of the noisy counts, and tell no more. Given the cells, which are seen, the exact
-# counts of both tables are known in them, and what is unknown is which of the two was counted;
-# cells themselves depend on the records by noisy cut points.
+# Rows are made from the noisy counts, and reveal no more. Given the cells, which are visible, the exact counts of both tables are
+# known in them, and only which of the two was counted is unknown; cells themselves depend on the records by noisy cut points.
 
 
-RECORDS = 40  # with few of them one is a large part of every node
+RECORDS = 40  # so few that one record is a large part of every node
 Shown: TypeAlias = dict[str, npt.NDArray[Any]]
 _FAMILY = WholeTableFamily(WholeTableOptions)
 
 
 def make_whole_pairs(policy: Policy) -> list[Pair]:
-    """Neighbours that differ in all columns at once: the one ends of them against the others."""
+    """Return neighbours that differ in all columns at once: one end of each column against the other."""
     declared, people = declare_columns(policy.columns), policy.records_per_person
     rest = RECORDS - people
     even = {name: np.rint(np.linspace(0, column.width, rest)).astype(np.int64) for name, column in declared.items()}
     middle = {name: column.width // 2 for name, column in declared.items()}
     heap = {name: np.full(rest, entry, dtype=np.int64) for name, entry in middle.items()}
-    low = {name: int(column.is_wide) for name, column in declared.items()}  # ends are cells of their own, whatever is cut
+    low = {name: int(column.is_wide) for name, column in declared.items()}  # ends are separate cells, wherever cuts are
     high = {name: column.width - low[name] for name, column in declared.items()}
     beside = {name: min(column.width // 2 + 1, column.width) for name, column in declared.items()}
     last = {name: column.width + column.labels for name, column in declared.items()}
@@ -315,7 +312,7 @@ def _spell(policy: Policy, others: Mapping[str, IntArray], first: Mapping[str, i
 
 
 def show_whole(policy: Policy, pair: Pair, *, draws: int, purpose: str) -> tuple[Shown, Shown]:
-    """What each draw shows, of either table, by the way of looking."""
+    """Return what each draw shows, of either table, by view."""
     first, second = (_show(policy, pair, side, draws=draws, purpose=purpose) for side in range(2))
     return first, second
 
@@ -353,7 +350,7 @@ def _show(policy: Policy, pair: Pair, side: int, *, draws: int, purpose: str) ->
 
 
 def _list_all(names: list[str], measured: Measured, exact: list[dict[str, IntArray]]) -> Iterator[tuple[str, NoisyList]]:
-    """The counts of every column, and of every pair, or of the columns that were counted together: pairs are sums of these."""
+    """Yield the counts of every column, and of every pair, or of columns that were counted together: pairs are sums of these."""
     groups: list[list[IntArray]] = []
     for column, name in enumerate(names):
         cells = [measured.cells[column].find(entries[name]) for entries in exact]

@@ -1,4 +1,4 @@
-"""What a package says of its data as a whole, in the steward's words."""
+"""The steward's description of a package's data as a whole."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from release_pipeline.sentences import PUBLIC
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Licence:
-    """On which terms they may be used."""
+    """The terms on which the data may be used."""
 
     name: Annotated[str, "Its SPDX identifier, or its name."]
     title: Annotated[str, "What it is called."]
@@ -21,7 +21,7 @@ class Licence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publisher:
-    """Who publishes."""
+    """The office that publishes the data."""
 
     name: Annotated[str, "Their name."]
     url: Annotated[str | None, "Where they are found."]
@@ -29,7 +29,7 @@ class Publisher:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contact:
-    """Who answers questions."""
+    """The contact for questions about the data."""
 
     name: Annotated[str | None, "Their name."]
     email: Annotated[str | None, "Their address."]
@@ -38,7 +38,7 @@ class Contact:
 
 @dataclass(frozen=True, slots=True)
 class ContributorView:
-    """Somebody who had a part in the data."""
+    """Somebody who contributed to the data."""
 
     name: Annotated[str, "Their name."]
     role: Annotated[str, "enum:creator,collector,curator,funder,contributor", "Which part."]
@@ -46,7 +46,7 @@ class ContributorView:
     orcid: Annotated[str | None, "Their ORCID iD."] = None
 
     def describe(self) -> str:
-        """Name, organisation, role and ORCID iD in a phrase."""
+        """Return name, organisation, role and ORCID iD as one phrase."""
         role = PUBLIC.read_section("contributor").get(self.role, self.role)
         parts = (self.name, self.organisation, role, f"ORCID {self.orcid}" if self.orcid else None)
         return join_names(part for part in parts if part)
@@ -54,7 +54,7 @@ class ContributorView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """What the records are about."""
+    """The population, places and times that the records cover."""
 
     places: Annotated[tuple[str, ...], "Which places."] = ()
     first: Annotated[str | None, "The first day."] = None
@@ -63,7 +63,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """What the data are, in the steward's words."""
+    """The description of the data, written by the steward."""
 
     title: Annotated[str, "What they are called."]
     description: Annotated[str, "What they are, of whom, and how they came about."]
@@ -81,8 +81,8 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class ColumnWords:
-    """What a policy says of a column, for its readers: what it has, in which unit, what there is to know of it, what people were
-    asked, and what its entries mean."""
+    """A policy's description of a column for readers: its label, unit, notes, the question people were asked, and what its
+    entries mean."""
 
     name: str
     label: str | None = None
@@ -93,7 +93,7 @@ class ColumnWords:
 
 
 def cite(about: About, release: str, published: str) -> str:
-    """How to cite a release: in the steward's words, or made of what is declared."""
+    """Return the citation of a release: the steward's text, or one built from the declared facts."""
     if about.citation:
         return about.citation
     creators = [person.name for person in about.contributors if person.role == "creator"]
@@ -105,7 +105,7 @@ def cite(about: About, release: str, published: str) -> str:
 
 
 def list_facts(about: About) -> Iterator[tuple[str, str]]:
-    """Each fact, with what it is about before it."""
+    """Yield each fact as a pair: its heading, then its text."""
     yield PUBLIC("about.licence"), _with_address(about.licence.title, about.licence.url)
     yield PUBLIC("about.publisher"), _with_address(about.publisher.name, about.publisher.url)
     contact, coverage = about.contact, about.coverage

@@ -1,4 +1,4 @@
-"""What the reviewers' page says of attacks, as types."""
+"""The types of the figures on attacks that the reviewers' page shows."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ShareView:
-    """A share between 0 and 1 with its 95% interval: `tried` of `among` were tried. Where all were, low and high are the value.
-    `among` is None where there is no end of what could be tried."""
+    """A share between 0 and 1 with its 95% interval, from `tried` trials of `among` possible ones. If all were tried, low and
+    high equal the value. `among` is None if the number of possible trials has no limit."""
 
     value: float
     low: float
@@ -19,9 +19,9 @@ class ShareView:
 
 @dataclass(frozen=True, slots=True)
 class RungView:
-    """What somebody links who knows the kept columns of everybody and so many of the `masked` ones: with the `columns` that link
-    most, and in the `median` of the sets of columns that were `tried`, of so many `sets`. `control`: by guessing among records
-    with the same kept columns; of kept columns only, among all."""
+    """The share of rows that somebody links who knows everybody's kept columns and `masked` of the masked ones: with the
+    `columns` that link most, and the `median` over the `tried` sets of columns, out of `sets`. `control`: the share by guessing
+    among records with the same kept columns, or, if only kept columns are compared, among all records."""
 
     masked: int
     columns: tuple[str, ...]
@@ -35,7 +35,7 @@ class RungView:
 @dataclass(frozen=True, slots=True)
 class CriterionView:
     """One attack by the criterion that it is tried for (`privacy.attacks.CRITERIA`): how often it succeeds (`rate`), the same
-    against its control group, and what is `beyond`, (attack - control) / (1 - control); None of record linkage, which has no
+    against its control group, and what is `beyond`, (attack - control) / (1 - control); None for record linkage, which has no
     control group. `worst`: the column that an attack on all is worst for. `words`: what the attacker knows and tries."""
 
     criterion: str
@@ -50,7 +50,7 @@ class CriterionView:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One share less another, with its interval."""
+    """The difference of two shares, with its interval."""
 
     value: float
     low: float
@@ -59,8 +59,8 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class ClaimView:
-    """How often a value of the nearest row is right of people that rows were made of, and of strangers; `beyond`: how much more
-    often of the first. `name` is empty for the mean over all columns."""
+    """The share of right values in the nearest row, for people that the rows were made from, and for strangers. `beyond` is the
+    difference. `name` is empty for the mean over all columns."""
 
     name: str
     people: ShareView
@@ -71,9 +71,9 @@ class ClaimView:
 
 @dataclass(frozen=True, slots=True)
 class NearView:
-    """What the row nearest by the columns `known` says of people that synthetic rows were made of, and of strangers: how often
-    a row is just like them there, the median distance, and what the other columns of the nearest row say of them (`claims`);
-    where every column is known, what each says whose row is nearest by all others."""
+    """The information in the row nearest by the `known` columns, about people that synthetic rows were made from, compared with
+    strangers: how often a row equals theirs in these columns, the median distance, and how often the nearest row's other columns
+    are right (`claims`). If every column is known, each claim uses the row nearest by all other columns."""
 
     known: tuple[str, ...]
     equal: ShareView
@@ -86,5 +86,5 @@ class NearView:
 
     @property
     def is_each_by_others(self) -> bool:
-        """Whether no column is sought by fixed others, but each by all others: there was no quasi-identifier."""
+        """Return whether each column is guessed from all others, because there was no quasi-identifier."""
         return any(claim.name in self.known for claim in self.claims)

@@ -19,7 +19,7 @@ _CHAR, _LINE, _LONGEST = 6, 11, 14  # of a text in a chart: width of a character
 
 @dataclass(frozen=True, slots=True)
 class StepView:
-    """One charge, or planned release. `amount` is in the smallest unit of the cap, None infinity; `state`: spent, reserved,
+    """One charge, or planned release. `amount` is in the smallest unit of the cap; None means infinity. `state`: spent, reserved,
     planned or refused."""
 
     release: str
@@ -31,8 +31,8 @@ class StepView:
 
 @dataclass(frozen=True, slots=True)
 class PopulationView:
-    """One population: cap and sums in the smallest unit of the cap (nano-epsilon, or releases), None infinity; charges in their
-    order, and after them what is planned. `endless`: the policies whose releases never end."""
+    """One population: cap and sums in the smallest unit of the cap (nano-epsilon, or releases), None means infinity. Charges come
+    in their order, planned releases after them. `endless`: the policies whose releases never end."""
 
     name: str
     unit: str
@@ -47,7 +47,7 @@ class PopulationView:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A text in a chart that begins at x with its base line at y."""
+    """A text in a chart; it begins at x, with its base line at y."""
 
     x: int
     y: int
@@ -56,7 +56,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A step in a chart: where the line is after it, its short name, and a sentence with everything about it."""
+    """A step in a chart: the height of the line after it, its short name, and a sentence that describes it."""
 
     x: int
     y: int
@@ -68,7 +68,7 @@ class Mark:
 @dataclass(frozen=True, slots=True)
 class Chart:
     """A burn-down in whole units of the picture. `charged` and `planned` are the lines' paths, `planned` is empty without plans;
-    `earlier` charges and `later` plans are not drawn, for want of room."""
+    `earlier` charges and `later` plans are left out where there is no room."""
 
     width: int
     height: int
@@ -88,14 +88,14 @@ class Chart:
 
 
 def format_amount(amount: int | None, population: PopulationView) -> str:
-    """An amount in the cap's unit, exactly; None is infinity."""
+    """Return an amount in the cap's unit, exactly; None is infinity."""
     if amount is None:
         return REVIEWERS("left.infinite")
     return format_count(amount) if population.in_releases else format_nano(amount)
 
 
 def list_sums(population: PopulationView) -> list[int]:
-    """What remains under the cap after each step, never below nothing. A planned release that will be refused takes nothing."""
+    """Return what remains under the cap after each step, at least 0. A planned release that will be refused takes nothing."""
     remaining, sums = population.cap, list[int]()
     for step in population.steps:
         if step.state != "refused":
@@ -105,9 +105,9 @@ def list_sums(population: PopulationView) -> list[int]:
 
 
 def draw_burndown(population: PopulationView) -> Chart:
-    """What remains after each charge as a line in steps, then, dashed, what would remain after what is planned.
+    """Return the chart of what remains: after each charge as a line in steps, and dashed after each planned release.
 
-    Every coordinate lies in the picture, the lines never rise, and no two of the labels at the lines overlap.
+    Every coordinate is inside the picture, the lines never rise, and no two of the labels at the lines overlap.
     """
     sums = list_sums(population)
     spent = sum(step.state in ("spent", "reserved") for step in population.steps)
@@ -170,12 +170,13 @@ def draw_burndown(population: PopulationView) -> Chart:
 
 
 def _find_step(cap: int) -> int:
-    """The smallest of 1, 2, 5, 10, 20, ... of which at most five fit under the cap."""
+    """Return the smallest of 1, 2, 5, 10, 20, ... of which at most five fit under the cap."""
     return next(step for power in count() for step in (10**power, 2 * 10**power, 5 * 10**power) if cap // step <= 5)
 
 
 def _shorten(names: list[str]) -> list[str]:
-    """The names as a chart has room for them: without the policy where all have the same, and the end of long ones."""
+    """Return the names shortened to fit a chart: without the policy if all have the same one, and long names without their
+    beginning."""
     policies = {name.partition("/")[0] for name in names}
     short = [name.partition("/")[2] or name for name in names] if len(policies) == 1 else names
     return [name if len(name) <= _LONGEST else f"…{name[1 - _LONGEST :]}" for name in short]

@@ -1,5 +1,5 @@
-"""The privacy card: one frozen type, from which page, note and catalogue entries are made too. A field is a key; one
-with nothing to say is null or empty. `in_` is the key `in`. `public.complete_card` puts in the texts that have a default."""
+"""The privacy card as one frozen type; page, note and catalogue entries are made from it too. A field is a key; one with nothing
+to say is null or empty. `in_` is the key `in`. `public.complete_card` fills in the texts that have a default."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ CardAmount: TypeAlias = Annotated[str, "pattern:^([0-9]+([.][0-9]+)?|infinity)$"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looks:
-    """That parameters may have been chosen with knowledge of the data: the trials on
-    confidential records (mask, and runs that released nothing) that the registry
-    noted before the release was charged, on the same source, on the records of its population
-    or of one that this was before, or under the policy's name."""
+    """The trials after which parameters may have been chosen with knowledge of the data. They are the trials on confidential
+    records (mask, and runs that released nothing) that the registry noted before the release was charged: on the same source, on
+    the records of its population or of one of its predecessors, or under the policy's name."""
 
     count: Annotated[int, "minimum:1", "How many."]
     runs: Annotated[
@@ -48,7 +47,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnBudget:
-    """One column's part."""
+    """The budget of one column."""
 
     column: Annotated[str, "Its name."]
     epsilon: Annotated[CardAmount | None, "Its epsilon; null under zcdp, where it has a part of rho."]
@@ -58,7 +57,7 @@ class ColumnBudget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableBudget:
-    """One table's part."""
+    """The budget of one table."""
 
     table: Annotated[str, "Its name."]
     epsilon: Annotated[CardAmount | None, "Its epsilon; null where its noise is by rho, which no epsilon bounds."]
@@ -67,7 +66,7 @@ class TableBudget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """Epsilon, in all and by column."""
+    """The epsilon of the release, in all and by column."""
 
     total: Annotated[CardAmount | None, "Epsilon of the release; null where the method has none."]
     delta: Annotated[
@@ -81,7 +80,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What the claim covers."""
+    """The scope that the guarantee covers."""
 
     name: Annotated[str, "class, centroid, column or table."]
     words: Annotated[str, "What that means."] = ""
@@ -89,7 +88,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WiderScope:
-    """One such scope."""
+    """A wider scope, and what is lost at it."""
 
     scope: Annotated[str, "Its name."]
     bound: Annotated[str, "What is known of it, in words: a bound from public facts, or that it is not bounded."]
@@ -98,8 +97,7 @@ class WiderScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What is promised. An epsilon means nothing without its definition, its neighbours and its
-    scope."""
+    """The guarantee. An epsilon means nothing without its definition, its neighbours and its scope."""
 
     words: Annotated[str, "The whole claim in one sentence."]
     statement: Annotated[
@@ -128,7 +126,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """How the values were masked."""
+    """The method by which the values were masked."""
 
     name: Annotated[str, "Its short name."]
     words: Annotated[str, "What it does."]
@@ -149,7 +147,7 @@ class Method:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audience:
-    """Who may read the release."""
+    """The audience that may read the release."""
 
     readers: Annotated[
         str, "enum:public,licensed,internal", "Everybody, readers who are bound by terms, or people of the organisation."
@@ -179,7 +177,7 @@ class Groups:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anonymity:
-    """What is achieved on the quasi-identifiers that are released as they are."""
+    """The anonymity achieved on the quasi-identifiers that are released unmasked."""
 
     value: Annotated[int | None, "minimum:1", "The smallest group of records that are equal in them; null where there are none."]
     words: Annotated[str, "What was counted."] = ""
@@ -187,7 +185,7 @@ class Anonymity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """What the same people have been exposed to in all, against the cap of their population."""
+    """The total exposure of the same people, compared with the cap of their population."""
 
     epsilon: Annotated[
         CardAmount | None,
@@ -202,8 +200,8 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class SwappedView:
-    """Of releases whose values changed places at random, each column by itself, inside blocks of
-    alike records: a row is not one person's."""
+    """A release whose values were swapped at random, column by column, inside blocks of similar records: a row does not belong to
+    one person."""
 
     k: Annotated[int, "How many people a block has at the least."]
     records: Annotated[int, "How many records a block has at the least: k for each that one person may have."]
@@ -223,14 +221,14 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suppression:
-    """What was taken out because its group was small."""
+    """Records and cells removed because their group was small."""
 
     words: Annotated[str, "The rule."]
     cells_blanked: Annotated[int, "minimum:0", "How many cells were blanked."]
 
 
 class EntryLabel(NamedTuple):
-    """One entry."""
+    """The label of one entry."""
 
     value: Annotated[str, "The entry, as a text."]
     label: Annotated[str, "What it means."]
@@ -314,13 +312,13 @@ class ColumnView:
 
     @property
     def label_of(self) -> dict[str, str]:
-        """The label of each entry that has one."""
+        """Return the label of each entry that has one."""
         return dict(self.labels)
 
 
 @dataclass(frozen=True, slots=True)
 class WeightView:
-    """What each record counts by, or its number is multiplied by."""
+    """A weight: how many records each record counts for, or a factor for its number."""
 
     column: Annotated[str, "The column of weights, which need not be released."]
     least: Annotated[CardAmount, "The least weight that a record may have."]
@@ -329,7 +327,7 @@ class WeightView:
 
 @dataclass(frozen=True, slots=True)
 class LevelView:
-    """One level."""
+    """One level of a table."""
 
     level: Annotated[int, "minimum:0", "Its number: 0 for the values themselves."]
     cells: Annotated[int, "minimum:1", "How many cells it has."]
@@ -374,7 +372,7 @@ class TableView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hashes:
-    """What the release is tied to."""
+    """Hashes of the files and settings that the release depends on."""
 
     policy: Annotated[Hash, "Of the policy in its canonical form."]
     candidate: Annotated[Hash, "Of the candidate that was reviewed and approved."]
@@ -382,8 +380,8 @@ class Hashes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryHead:
-    """The last event of the registry's chain when the package was made: a registry without this
-    event is another one, or was changed since."""
+    """The last event of the registry's chain when the package was made. A registry without this event is a different one, or was
+    changed since."""
 
     event: Annotated[int, "minimum:1", "Its number."]
     hash: Annotated[Hash, "Its hash."]
@@ -392,10 +390,9 @@ class RegistryHead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """What the public is told of a released table: what is claimed and of what, what is not
-    protected, how large the noise can be. Numbers are declared or counts of released rows; no
-    figure is computed from confidential values. Amounts of epsilon are decimal texts, so that
-    nothing rounds them."""
+    """The public description of a released table: what is guaranteed and for what, what is not protected, and how large the noise
+    can be. Numbers are declared, or counts of released rows; no figure is computed from confidential values. Amounts of epsilon
+    are decimal texts, so that nothing rounds them."""
 
     FORMAT: ClassVar[str] = "privacy-card/1"
 

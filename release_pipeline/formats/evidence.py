@@ -1,7 +1,7 @@
-"""The evidence of a candidate as types: what its folder says of itself, for the people who sign it and those who read it later.
+"""The evidence of a candidate as types: what its folder records for the people who sign it and for later readers.
 
-What a type leaves out stays in the file. What only some methods, policies or releases have is empty by default: a release that
-gates stopped has less.
+Keys that a type leaves out stay in the file. Fields that only some methods, policies or releases have are empty by default: a
+release that gates stopped has fewer.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Judged: TypeAlias = Annotated[Gate, BeforeValidator(Gate.from_json)]
 
 @dataclass(frozen=True, slots=True)
 class Clamped:
-    """What clamping took from a column: a share of the records, and of the variance."""
+    """The effect of clamping on a column: the share of the records, and of the variance, that it removed."""
 
     share: float
     variance: float | None = None
@@ -61,7 +61,7 @@ class Clamped:
 
 @dataclass(frozen=True, slots=True)
 class ColumnFigures:
-    """What was noted of a column before its noise was drawn: errors to expect, or the level that it is released on."""
+    """Figures of a column noted before its noise was drawn: expected errors, or the level that it is released on."""
 
     error: float | None = None
     error_low: float | None = None
@@ -80,7 +80,7 @@ class ColumnFigures:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """The shares of records up to some places, in the original (None: too few to be shown) and as released."""
+    """The shares of records up to each of some values, in the original (None: too few to show) and as released."""
 
     places: tuple[float, ...]
     original: Shares
@@ -89,7 +89,7 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class Spreads:
-    """A column in numbers, before and after."""
+    """Summary figures of a column, before and after."""
 
     original: Spread
     released: Spread
@@ -97,7 +97,7 @@ class Spreads:
 
 @dataclass(frozen=True, slots=True)
 class AtomShares:
-    """The share of records at each atom, before (None: too few to be shown) and after."""
+    """The share of records at each atom, before (None: too few to show) and after."""
 
     original: Shares
     released: tuple[float, ...]
@@ -105,7 +105,7 @@ class AtomShares:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """How many records were attacked, and of how many."""
+    """The number of records that were attacked, and of all."""
 
     tried: int
     among: int
@@ -113,7 +113,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFigures:
-    """What was measured of a candidate against the original, by column where it is of one."""
+    """Figures of a candidate measured against the original, keyed by column where they are per column."""
 
     error: dict[str, float]
     absolute_error: dict[str, float]
@@ -147,7 +147,7 @@ NOTHING = AuditFigures(error={}, absolute_error={}, ks={}, wasserstein={}, curve
 
 @dataclass(frozen=True, slots=True)
 class BudgetStep:
-    """What one release took from the budget, in its unit; None is infinity."""
+    """The amount that one release took from the budget, in its unit; None is infinity."""
 
     release: str
     amount: int | None
@@ -155,7 +155,7 @@ class BudgetStep:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The budget of the population as it was with the release's own charge."""
+    """The budget of the population, with the release's own charge included."""
 
     name: str
     unit: str
@@ -177,9 +177,9 @@ class SuiteFigures:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The evidence of a release. `facts`: the public ones, which the registry has too. `audit`: what was measured against the
-    original, nothing where gates stopped it before; `read_audit` reads it. `foreseen_ladder`: what a simulated release links, of
-    one that the gate on it stopped."""
+    """The evidence of a release. `facts`: the public ones, also in the registry. `audit`: figures measured against the original,
+    empty if gates stopped the release before; `read_audit` reads it. `foreseen_ladder`: what a simulated release links, if the
+    gate on it stopped the release."""
 
     release: str
     gates: tuple[Judged, ...]
@@ -196,16 +196,16 @@ class Evidence:
     foreseen_ladder: tuple[RungView, ...] = ()
 
     def read_audit(self) -> AuditFigures:
-        """What was measured against the original; nothing where gates stopped the release before."""
+        """Return the figures measured against the original; all are empty if gates stopped the release before."""
         return read_as(AuditFigures, self.audit, where=self.release) if self.audit else NOTHING
 
 
 def read_evidence(document: Mapping[str, Any], *, where: str) -> Evidence:
-    """Evidence as it was written."""
+    """Return the evidence in a document; raises if the document is not valid evidence."""
     return read_as(Evidence, formats.EVIDENCE.read(document, where=where), where=where)
 
 
 def load_evidence(candidate: Path) -> Evidence:
-    """The evidence of a candidate, from its folder."""
+    """Return the evidence in the folder of a candidate."""
     file = candidate / EVIDENCE
     return read_evidence(json.loads(file.read_text(encoding="utf-8")), where=str(file))

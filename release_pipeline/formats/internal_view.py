@@ -1,7 +1,7 @@
 """All that the internal report shows the reviewers of a candidate, or of a release that a gate stopped, as a type.
 
 Figures here are computed against the confidential records: the page is for the reviewers and the auditor, and never published.
-None stands for a figure that does not exist for this method, or was not asked for."""
+None is a figure that does not exist for this method, or was not requested."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Curve = tuple[tuple[float, float], ...]  # points (value, share of records at mo
 
 @dataclass(frozen=True, slots=True)
 class GateView:
-    """A limit of the policy. `basis`: what the figure is of: the scales, or the released table alone. `at_least`: the
-    limit is a smallest value. `value` None: there is no figure, and the gate does not pass. `error_of`: the column whose
-    error the gate limits, so that the limit can be shown with that error; empty where it limits something else. `is_proved`:
-    the value is a bound that holds for whatever records, and nothing was measured."""
+    """A limit of the policy. `basis`: what the figure is computed from: the scales, or only the released table. `at_least`: the
+    limit is a smallest value. `value` None: there is no figure, and the gate does not pass. `error_of`: the column whose error
+    the gate limits, so that the limit can be shown with that error; empty where it limits something else. `is_proved`: the value
+    is a bound for all possible records, and nothing was measured."""
 
     name: str
     value: float | None
@@ -35,8 +35,8 @@ class GateView:
 
 @dataclass(frozen=True, slots=True)
 class SpreadView:
-    """A column in numbers: mean, standard deviation, and the quantiles at 1, 5, 25, 50, 75, 95 and 99 percent; `deciles`: at 10
-    and 90 percent."""
+    """Summary figures of a column: mean, standard deviation, and the quantiles at 1, 5, 25, 50, 75, 95 and 99 percent; `deciles`:
+    at 10 and 90 percent."""
 
     mean: float
     deviation: float
@@ -57,15 +57,15 @@ class AtomView:
 
 @dataclass(frozen=True, slots=True)
 class NoiseColumnView:
-    """One masked column. Errors are mean squares over the variance: 1 is no better than the mean for everybody. They are the
-    method's, against the values as it saw them, in the domain and on the grid. What clamping took before: `clamped`, the share of
-    records that lay outside, and `clamped_variance`, the mean square of how far they were moved over the variance of the values
-    as they came.
+    """One masked column. Errors are mean squares over the variance: 1 is no better than the mean for everybody. They compare with
+    the values that the method saw, in the domain and on the grid. The effect of clamping before that: `clamped`, the share of
+    records outside the domain, and `clamped_variance`, the mean square of how far they were moved over the variance of the raw
+    values.
 
-    `forecast`: what `check` says of the noise alone, before a release, in words. `expected_*`: from the scales, with the
-    range in which 99 of 100 releases of these data should lie; None where nothing gives it. `parted`: the actual error lies
-    outside of it. `ks`: Kolmogorov-Smirnov distance (0..1), and what was expected of it; `wasserstein` in the column's unit.
-    `clock`: its values are dates or times."""
+    `forecast`: the sentence of `check` about the noise only, before a release. `expected_*`: from the scales, with the range that
+    should hold 99 of 100 releases of these data; None if there is no forecast. `parted`: the actual error is outside that range.
+    `ks`: Kolmogorov-Smirnov distance (0..1), and its expected value; `wasserstein` in the column's unit. `clock`: its values are
+    dates or times."""
 
     name: str
     role: str
@@ -114,7 +114,8 @@ class GroupMeanView:
 
 @dataclass(frozen=True, slots=True)
 class GroupMeansView:
-    """How far means of groups are off, on average, those of records drawn again, and the worst of so many `compared`."""
+    """The error of means of groups, on average; the same for records drawn again; and the worst of all that were
+    `compared`."""
 
     mean: float
     by_chance: float
@@ -124,7 +125,7 @@ class GroupMeansView:
 
 @dataclass(frozen=True, slots=True)
 class PairDistance:
-    """How far the table of two columns is from the original one."""
+    """The distance of the table of two columns from the original table."""
 
     one: str
     other: str
@@ -134,8 +135,8 @@ class PairDistance:
 @dataclass(frozen=True, slots=True)
 class StructureView:
     """Synthetic rows compared with the original ones. Total variation distances (0 to 1): of the table of each column, and on
-    average of the tables of one, two and three columns, each with that of records drawn again. The pairs that are furthest off,
-    and means of groups."""
+    average of the tables of one, two and three columns, each with that of records drawn again. Also the pairs with the largest
+    distance, and means of groups."""
 
     columns: dict[str, float]
     columns_by_chance: float | None
@@ -149,7 +150,8 @@ class StructureView:
 
     @property
     def means(self) -> tuple[tuple[int, float, float], ...]:
-        """How many columns a table has, the mean distance of such tables, and that by chance."""
+        """Return, for each number of columns of a table: that number, the mean distance of such tables, and the distance by
+        chance."""
         means = (
             (1, fmean(self.columns.values()), self.columns_by_chance),
             (2, self.pairs, self.pairs_by_chance),
@@ -160,7 +162,7 @@ class StructureView:
 
 @dataclass(frozen=True, slots=True)
 class ClosestView:
-    """How far the nearest synthetic row is from people that rows were made of, and from people that they were made without."""
+    """The distance of the nearest synthetic row from people that rows were made from, and from people they were made without."""
 
     median: float
     equal: ShareView | None
@@ -171,7 +173,7 @@ class ClosestView:
 @dataclass(frozen=True, slots=True)
 class ClassesView:
     """Groups of records that share their released quasi-identifiers. `bars`: (smallest size, largest size, number of groups).
-    `diversity`: the fewest different values in a group, by confidential column. Risks of re-identification, by somebody who knows
+    `diversity`: the fewest different values in a group, by confidential column. Risks of re-identification by somebody who knows
     the quasi-identifiers: prosecutor (knows that the person is in the table; at worst), journalist (knows the table that the
     release was drawn from; at worst). `least`: the limit that the policy or the method sets, 0 for none."""
 
@@ -189,7 +191,7 @@ class ClassesView:
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """Mean and quartiles of what the records stand for, and the `plain` mean of the records; None where nothing has a weight."""
+    """Weighted mean and quartiles, and the unweighted mean (`plain`) of the records; None if no record has a weight."""
 
     mean: float | None
     plain: float | None
@@ -208,9 +210,9 @@ class WeightedPair:
 
 @dataclass(frozen=True, slots=True)
 class PopulationRisk:
-    """What a sample of so many records says of the population that it was drawn from (`mechanisms.basis.samples`): how many are
-    alone with their released quasi-identifiers, how many of these are expected to be alone in the population, how many records
-    somebody who knows the population is expected to identify rightly, and the largest risk of one record."""
+    """Estimates from a sample of so many records for the population that it was drawn from (`mechanisms.basis.samples`): how many
+    records are unique by their released quasi-identifiers, how many of these are expected to be unique in the population, how
+    many records somebody who knows the population is expected to identify correctly, and the largest risk of one record."""
 
     records: int
     sample_uniques: int
@@ -221,7 +223,7 @@ class PopulationRisk:
 
 @dataclass(frozen=True, slots=True)
 class SampleView:
-    """What records with weights stand for; `population` is None where no quasi-identifier is released."""
+    """Figures of records with weights; `population` is None if no quasi-identifier is released."""
 
     weight: str
     weighted: dict[str, WeightedPair] = field(default_factory=dict[str, WeightedPair])
@@ -230,7 +232,7 @@ class SampleView:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What a model learns of one target, from released and from original records: F-measures, 0 to 1."""
+    """The quality of a model of one target, learned from released and from original records: F-measures, 0 to 1."""
 
     model: str
     released: float
@@ -239,7 +241,8 @@ class Learned:
 
 @dataclass(frozen=True, slots=True)
 class PredictionView:
-    """The models of one target, all tested on the same original records. `guess`: the F-measure of who says yes to everybody."""
+    """The models of one target, all tested on the same original records. `guess`: the F-measure of answering yes for
+    everybody."""
 
     models: tuple[Learned, ...]
     guess: float
@@ -250,8 +253,8 @@ class PredictionView:
 
 @dataclass(frozen=True, slots=True)
 class SubgroupColumn:
-    """A column of one declared group: its means before and after, and the error of its own records. `expected`: the error that
-    simulated noise, or the scales, let expect of it before the charge."""
+    """A column of one declared group: its means before and after, and the error of its own records. `expected`: the error
+    forecast before the charge, by simulated noise or by the scales."""
 
     original: float | None
     released: float | None
@@ -261,8 +264,8 @@ class SubgroupColumn:
 
 @dataclass(frozen=True, slots=True)
 class SubgroupView:
-    """One group of a declared column: its records, those that are released as of it, and its columns; without these it is too
-    small to be measured."""
+    """One group of a declared column: the number of its records, the number of records released as members of it, and its
+    columns; without these it is too small to be measured."""
 
     label: str
     records: int
@@ -272,8 +275,8 @@ class SubgroupView:
 
 @dataclass(frozen=True, slots=True)
 class SubgroupsView:
-    """The groups by one declared column, worst served first. `whole`: the errors of all records, by column; `least`: the fewest
-    records of a group that is measured."""
+    """The groups by one declared column, worst served first. `whole`: the errors of all records, by column; `least`: the smallest
+    number of records of a group that is measured."""
 
     by: str
     groups: tuple[SubgroupView, ...]
@@ -283,8 +286,8 @@ class SubgroupsView:
 
 @dataclass(frozen=True, slots=True)
 class SuppressionView:
-    """What was left out: records before and after, blanked cells, the share touched, the limit (None: none is set), and how many
-    for each reason."""
+    """Suppression: records before and after, blanked cells, the share affected, the limit (None: none is set), and how many for
+    each reason."""
 
     rows_in: int
     rows_out: int
@@ -296,8 +299,8 @@ class SuppressionView:
 
 @dataclass(frozen=True, slots=True)
 class HierarchyView:
-    """The levels of one column in words, from the value itself to the coarsest. `at`: the level of all records, or the mean of
-    their levels; None where labels follow no levels."""
+    """The levels of one column by name, from the value itself to the coarsest. `at`: the level of all records, or the mean of
+    their levels; None if labels follow no levels."""
 
     column: str
     levels: tuple[str, ...]
@@ -306,8 +309,8 @@ class HierarchyView:
 
 @dataclass(frozen=True, slots=True)
 class LookView:
-    """A trial on the data before the charge: the number of its event, when it was noted, who made it, by `mask`, by a `run` or on
-    a file that they called `public`, and the settings compared."""
+    """A trial on the data before the charge: the number of its event, when it was noted, who made it, whether by `mask`, by a
+    `run` or on a file that they called `public`, and the settings compared."""
 
     event: int
     noted: str
@@ -318,8 +321,8 @@ class LookView:
 
 @dataclass(frozen=True, slots=True)
 class SwapView:
-    """How the values of `columns` changed places: inside blocks of at least `k` people with the same entries in the columns
-    `alike`. `blocks` and `smallest`: how many blocks there are and how many records the smallest has, 0 before there are any."""
+    """The swapping of the values of `columns`: inside blocks of at least `k` people with the same entries in the `alike`
+    columns. `blocks` and `smallest`: the number of blocks, and the records of the smallest; 0 before there are any."""
 
     k: int
     columns: tuple[str, ...]
@@ -330,19 +333,19 @@ class SwapView:
 
 @dataclass(frozen=True, slots=True)
 class InternalView:
-    """One candidate, or one release that gates stopped (`stopped_at`: "before the charge" or "after the charge"; then what could
-    not be measured is empty). `decide`: what the reviewers must decide, one sentence each. `linkage_words`: what record
-    linkage shows and what not. `released_range`: what became of values that the noise carried out of their domain. `rows_in`: the
-    records for which `check` gave its forecasts, 0 where it was given none. `generalises`: the policy makes columns coarser,
+    """One candidate, or one release that gates stopped (`stopped_at`: "before the charge" or "after the charge"; figures that
+    could not be measured are then empty). `decide`: what the reviewers must decide, one sentence each. `linkage_words`: what
+    record linkage shows and what it does not. `released_range`: what happens to values that noise carries out of their domain.
+    `rows_in`: the records for which `check` gave its forecasts, 0 without any. `generalises`: the policy makes columns coarser,
     and `has_weights`: records stand for others, whether or not the release came so far. `clusters`: records share values in
-    groups of a k. `statement`: the claim as one formal statement; `scales`: what it supposes of the noise scales, where it
-    does. `is_synthetic`: rows are nobody's, and `structure` says how they differ from the original ones, `nearest` what the row
-    nearest to a person reveals. `swap`: values changed places, so that a row is not one person's. `are_ranks`:
-    `correlations` are Spearman's. `looks`: those at the data before the charge.
-    `attacked`: how many released records were attacked and linked, of how many, where they are a sample. `linkage`: what somebody
-    finds who knows all released columns; `linkage_ladder` has that from the kept columns on. `criteria`: attacks by the criterion
-    that they are tried for; `before_charge`: these are of simulated releases, for it was stopped before there was a table.
-    `output_check`: what an output checker asks, each with its answers."""
+    groups of size k. `statement`: the claim as one formal statement; `scales`: what it assumes about the noise scales, if
+    anything. `is_synthetic`: rows are synthetic; `structure` shows how they differ from the original ones, `nearest` what the row
+    nearest to a person reveals. `swap`: values were swapped, so that a row does not belong to one person. `are_ranks`:
+    `correlations` are Spearman's. `looks`: the trials on the data before the charge. `attacked`: how many released records were
+    attacked and linked, of how many, where they are a sample. `linkage`: what somebody finds who knows all released columns;
+    `linkage_ladder` shows it from the kept columns on. `criteria`: attacks by the criterion that they test; `before_charge`: they
+    are on simulated releases, because the release was stopped before there was a table. `output_check`: the questions of an
+    output checker, each with its answers."""
 
     release: str
     policy: str
@@ -397,10 +400,10 @@ class InternalView:
 
     @property
     def clocks(self) -> dict[str, Clock]:
-        """The clock of each masked column of dates or times, by which its values are written."""
+        """Return the clock of each masked column of dates or times, by which its values are written."""
         return {column.name: column.clock for column in self.columns if column.clock is not None}
 
     @property
     def is_nobodys(self) -> bool:
-        """Whether no row is that of one record, so that errors are of ranks and strangers are the control group."""
+        """Return whether no row is that of one record, so that errors are of ranks and strangers are the control group."""
         return self.is_synthetic or self.swap is not None

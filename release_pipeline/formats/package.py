@@ -1,7 +1,7 @@
-"""All that a package says of a release, as a type: what is no field of it cannot get into the package.
+"""The type of everything that a package says about a release: only its fields can get into the package.
 
-Texts are of the policy or written by us, numbers are declared or counts of released rows. There is
-no float: figures that are computed from the data (errors, scales, exact losses) are refused.
+Texts come from the policy or from this project; numbers are declared, or counts of released rows. There is no float: figures that
+are computed from the data (errors, scales, exact losses) are refused.
 """
 
 from __future__ import annotations
@@ -34,9 +34,8 @@ SHORT = 10_000  # characters of any one text: no table of people fits
 
 @dataclass(frozen=True, slots=True)
 class PackageView:
-    """The card of a release, and its files as far as the card does not name them. `hierarchies`:
-    files with their rows. `counts`: files with the noisy counts that values were made of.
-    `data_files`: the number of files of each format whose rows are in several."""
+    """The card of a release, and its files that the card does not name. `hierarchies`: files with their rows. `counts`: files
+    with the noisy counts that values were made from. `data_files`: for each format whose rows are in several files, how many."""
 
     card: Card
     hierarchies: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = ()
@@ -48,16 +47,16 @@ class PackageView:
 
     @property
     def together(self) -> bool:
-        """Whether several columns were counted together."""
+        """Return whether several columns were counted together."""
         return BLOCKS_FILE in self.counts
 
     def name_data(self, form: str) -> list[str]:
-        """The files that have the rows in a format."""
+        """Return the names of the files that hold the rows in a format."""
         return name_data(form, dict(self.data_files).get(form, 1))
 
 
 def check_public(value: Plain) -> None:
-    """Refuse what is neither a short text, a whole number nor nothing."""
+    """Refuse any value that is neither a short text, a whole number nor None."""
     if isinstance(value, dict):
         for name, part in value.items():
             if name != "is_k_anonymity":  # follows from the method, and is the only one that is true or false
@@ -76,7 +75,7 @@ def check_public(value: Plain) -> None:
 
 
 def render_csv(header: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
-    """The text of a list.
+    """Return a list as the text of a CSV file.
 
     >>> render_csv(("town", "value"), [("a, b", 3)])
     'town,value\\n"a, b",3\\n'
@@ -88,9 +87,8 @@ def render_csv(header: Sequence[object], rows: Iterable[Sequence[object]]) -> st
     return text.getvalue()
 
 
-# data.counts.csv: the noisy counts that masked values were made of, under the same claim. Of
-# synthetic rows there are those of pairs of columns too, in data.pairs.csv, and in data.blocks.csv
-# of several together, where pairs are sums of these.
+# data.counts.csv: the noisy counts that masked values were made from, under the same guarantee. Synthetic rows also have counts
+# of pairs of columns, in data.pairs.csv, and of several columns together, in data.blocks.csv, if pairs are sums of these.
 
 
 COUNTS_FILE = "data.counts.csv"
@@ -101,8 +99,8 @@ HEADER = ("column", "stage", "first", "last", "count", "noise")
 
 
 def render_counts(cells: Sequence[Mapping[str, Any]], columns: Mapping[str, NoiseColumn]) -> str:
-    """A row for each cell that was counted: its first and its last value in the column's own units, or the reason to have none,
-    the noisy count, and the law of its noise. Of random parts the part's number comes first."""
+    """Return CSV with a row for each counted cell: its first and last value in the column's own units, or the reason for no
+    value; the noisy count; and the noise distribution. With random parts the part's number comes first."""
     parts = [name for name in (cells[0] if cells else ()) if name not in ("column_name", *HEADER)]
 
     def spell(row: Mapping[str, Any]) -> list[object]:
@@ -113,13 +111,14 @@ def render_counts(cells: Sequence[Mapping[str, Any]], columns: Mapping[str, Nois
 
 
 def files_of(family: Family, *, together: bool) -> tuple[str, ...]:
-    """The files with noisy counts that releases of a family of methods have; `together`: of columns counted together too."""
+    """Return the names of the files with noisy counts in releases of a family of methods. `together`: including columns counted
+    together."""
     return tuple(file for file in _FILES.get(family, ()) if together or file != BLOCKS_FILE)
 
 
 def render_cells(cells: Sequence[Mapping[str, Any]], columns: Mapping[str, NoiseColumn | ListedColumn]) -> str:
-    """A row for each cell of every column: its first and its last value, or the reason to have none, the number of its group in
-    the tables of pairs, the noisy count, and the law of its noise."""
+    """Return CSV with a row for each cell of every column: its first and last value, or the reason for no value; the number of
+    its group in the tables of pairs; the noisy count; and the noise distribution."""
 
     def spell(row: Mapping[str, Any]) -> list[object]:
         ends = [columns[row["column_name"]].name_entry(row[end]) for end in ("first", "last")]
@@ -129,27 +128,28 @@ def render_cells(cells: Sequence[Mapping[str, Any]], columns: Mapping[str, Noise
 
 
 def render_tables(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
-    """A row for each combination of groups of cells of columns together: every pair of columns, or blocks of them. `names`: what
-    rows have."""
+    """Return CSV with a row for each combination of groups of cells: of every pair of columns, or of blocks of them. `names`: the
+    header."""
     columns = [column for name in names if f"group_{name}" in names for column in (name, f"group_{name}")]
     header = [f"group_of_{column.removeprefix('group_')}" if column.startswith("group_") else column for column in columns]
     return render_csv([*header, "count", "noise"], ([row[column] for column in (*columns, "count", "noise")] for row in rows))
 
 
-# data.table-NAME.csv: the cells of a table that is released next to the rows, under its own claim.
+# data.table-NAME.csv: the cells of a table that is released next to the rows, under its own guarantee.
 
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
 
 
 def file_of(name: str) -> str:
-    """The file of a table in candidate and package."""
+    """Return the name of a table's file in candidate and package."""
     return f"data.table-{name}.csv"
 
 
 def render_table(tabulation: Tabulation, cells: pa.Table) -> str:
-    """A row for each cell: its labels, the value that adds up, and the noisy number that was measured. Of a table in levels each
-    row has the number of its level, too, and the label of the level above that it lies in. `cells`: those of all tables."""
+    """Return CSV with a row for each cell of a table: its labels, the adjusted value that adds up, and the noisy number that was
+    measured. In a table with levels each row also has the number of its level and the label of the level above. `cells`: the
+    cells of all tables."""
     mine = cells.filter(_compute.equal(cells.column("table_name"), tabulation.name)).to_pylist()
     by_cell = {(row["level"], row["cell"]): row for row in mine}
     deep, column = next(((axis, number) for number, axis in enumerate(tabulation.axes) if axis.is_deep), (None, 0))
@@ -164,7 +164,7 @@ def render_table(tabulation: Tabulation, cells: pa.Table) -> str:
 
 
 def view_table(tabulation: Tabulation, *, records: int, by_rho: bool) -> TableView:
-    """What the card says of a table; what it may lose is said for a person with so many records."""
+    """Return a table's entry for the card; its loss is for a person with so many records."""
     table, weights = tabulation.table, tabulation.weights
     epsilon, rho = table.in_epsilon(records), table.in_rho(records)
     behind = OF_SOME if table.sum is None and tabulation.lacking else ""
@@ -192,7 +192,7 @@ def view_table(tabulation: Tabulation, *, records: int, by_rho: bool) -> TableVi
 
 
 def describe_table(table: TableView) -> str:
-    """What the cells of a table have, and by which columns."""
+    """Return a sentence on what the cells of a table contain, and by which columns."""
     kind = "having" if table.having is not None else "counts" if table.sum is None else "sums"
     weight = None if table.weight is None else table.weight.column
     phrase = PUBLIC.read_phrases("tables")[kind if weight is None else f"weighted_{kind}"]

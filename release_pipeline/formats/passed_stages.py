@@ -1,6 +1,6 @@
-"""What each stage of a release leaves in the vault when it is done, as types: its checkpoint. The tables are next to it.
+"""The types of a stage's checkpoint: what each stage of a release leaves in the vault when it is done. The tables are next to it.
 
-Figures that go on into the evidence as they are stay as they were written.
+Figures that are copied into the evidence stay as they were written.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ Figures: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """What a stage left that was run under the policy of this hash. `version` follows from all that the stage has read, and
-    `tables` has the hash of each column of each table that it vouches for."""
+    """The checkpoint of a stage that was run under the policy of this hash. `version` depends on everything that the stage has
+    read; `tables` has the hash of each column of each table of the stage."""
 
     stage: ClassVar[str]
     policy_hash: str
@@ -27,9 +27,9 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingested(Checkpoint):
-    """The source was read: its header, and how many records belong to other releases (`outside`). `delivered`: the
-    version of the source; `snapshot`: what pins the records, where they stay in it. `origins`: what identifies the source,
-    so that looks at it can be found."""
+    """The source was read: its header, and how many records belong to other releases (`outside`). `delivered`: the version of the
+    source; `snapshot`: the version that holds the records, if they stay in the source. `origins`: what identifies the source, so
+    that trials on it can be found."""
 
     stage: ClassVar[str] = "ingested"
     records: int
@@ -43,8 +43,8 @@ class Ingested(Checkpoint):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validated(Checkpoint):
-    """Every check was passed. `content`: the keyed hash of the records, by which a retry knows its input; `delivered`,
-    `origins` and `snapshot`: of the source."""
+    """Every check was passed. `content`: the keyed hash of the records, by which a retry knows its input; `delivered`, `origins`
+    and `snapshot` are those of the source."""
 
     stage: ClassVar[str] = "validated"
     records: int
@@ -60,8 +60,8 @@ class Validated(Checkpoint):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Microaggregated(Checkpoint):
-    """Clusters and scales are fixed. `input`: the version of the records that they were made of. `linked`:
-    what share of the rows simulated releases link, where the policy limits that."""
+    """Clusters and scales are fixed. `input`: the version of the records that they were made from. `linked`: the share of the
+    rows that simulated releases link, if the policy limits it."""
 
     stage: ClassVar[str] = "microaggregated"
     input: str
@@ -81,7 +81,8 @@ class Masked(Checkpoint):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suppressed(Checkpoint):
-    """What may not be released is gone. `anonymity_k`: of the groups of equal quasi-identifiers that are left."""
+    """Cells and records that may not be released are removed. `anonymity_k`: the size of the smallest remaining group of equal
+    quasi-identifiers."""
 
     stage: ClassVar[str] = "suppressed"
     cells_blanked: int
@@ -93,15 +94,15 @@ class Suppressed(Checkpoint):
 
     @property
     def table(self) -> str:
-        """The table that may be released."""
+        """Return the name of the table that may be released."""
         [name] = self.tables
         return name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audited(Checkpoint):
-    """Utility and risk are measured, and the gates judged. `budget` is as it was at the first audit;
-    `criteria`: what attacks found, criterion by criterion, where the policy asks for it."""
+    """Utility and risk are measured, and the gates judged. `budget` is that of the first audit; `criteria`: the results of
+    attacks, by criterion, if the policy asks for them."""
 
     stage: ClassVar[str] = "audited"
     internal: Figures
@@ -111,12 +112,12 @@ class Audited(Checkpoint):
 
     @property
     def judged(self) -> tuple[Gate, ...]:
-        """The gates."""
+        """Return the gates that were judged."""
         return tuple(Gate.from_json(gate) for gate in self.gates)
 
     @property
     def context(self) -> Figures:
-        """What the page says besides the release itself."""
+        """Return the figures of the page that do not describe the release itself."""
         return {"budget": self.budget}
 
 

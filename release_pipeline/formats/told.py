@@ -1,4 +1,5 @@
-"""What a policy says of its data and columns, for pages: reviewers see it as the public will. Pages themselves know no policy."""
+"""A policy's description of its data and columns, for pages: reviewers see it as the public will. Pages do not import
+policies."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from release_pipeline.policy.kinds.base import LabelledColumn
 
 
 def view_about(about: file.About, policy: Policy) -> About:
-    """What the policy says of the data as a whole; `citation` is empty where it has to be made at publication."""
+    """Return the policy's description of the data as a whole; `citation` is empty if it is built at publication."""
     covered = about.coverage or file.Coverage.model_construct()
     first, last = (None, None) if covered.days is None else (day.isoformat() for day in covered.days)
     licence = about.licence
@@ -31,5 +32,5 @@ def view_about(about: file.About, policy: Policy) -> About:
 
 
 def view_column(name: str, column: LabelledColumn) -> ColumnWords:
-    """What the policy says of a released column."""
+    """Return the policy's description of a released column."""
     return ColumnWords(name, column.label, column.unit, column.description, column.question, tuple(labels_of(column).items()))

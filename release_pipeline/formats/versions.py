@@ -1,7 +1,7 @@
-"""What is stored, and how what a later version wrote is refused (docs/formats.md).
+"""Versions of everything that is stored; a format from a later version is refused (docs/formats.md).
 
-Every format is the first. Nothing that is hashed, sealed or signed is ever written again in another form. So who
-changes the shape of something that 0.1.0 stored gives it a number here, and goes on reading the first.
+Every format is version 1. Nothing that is hashed, sealed or signed is ever rewritten in another form. Anyone who changes the
+shape of something that 0.1.0 stored gives it a number here, and keeps reading version 1.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from typing import Any, TypeAlias
 from release_pipeline.errors import ReleasePipelineError
 
 Content: TypeAlias = Mapping[str, Any]
-KEY = "format"  # where a document names its version, as a number or NAME/NUMBER; the first need not be named
+KEY = "format"  # where a document names its version, as a number or NAME/NUMBER; version 1 need not be named
 
 
 class FormatNewer(ReleasePipelineError):
-    """Something was written by a later version of this software than the one that is to read it."""
+    """A stored document was written by a later version of this software than the one that reads it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Something that is stored, and the version of its format."""
+    """A kind of stored document, and the version of its format."""
 
     name: str
     version: int = 1
 
     def check(self, version: int, *, where: str) -> None:
-        """Refuse what a later version wrote."""
+        """Refuse a document of a later version."""
         if version > self.version:
             raise FormatNewer(
                 f"{self.name} here has the format {version}, and this version of release-pipeline knows it up to {self.version}.",
@@ -37,7 +37,7 @@ class Format:
             )
 
     def read(self, document: Content, *, where: str) -> Content:
-        """The document, when this version of the software knows the version that it names."""
+        """Return the document; refused if this software does not know its version."""
         version = str(document.get(KEY, 1)).rpartition("/")[2]
         if not (version.isascii() and version.isdigit() and len(version) < 10):
             raise ReleasePipelineError(f"{self.name} here names no version that could be read.", where=where)

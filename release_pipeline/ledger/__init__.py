@@ -1,1 +1,1 @@
-"""What the events of the registry say: states, policies, populations, charges, and who looked at what."""
+"""State derived from the registry's events: releases, policies, populations, charges, and trials on the data."""

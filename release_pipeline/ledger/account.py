@@ -1,4 +1,5 @@
-"""The ledger of a population: what was charged for which release, what is planned, and what is left. And person by person."""
+"""The ledger of a population: what was charged for which release, what is planned, what is left, and the exposure of each
+person."""
 
 from __future__ import annotations
 
@@ -22,15 +23,15 @@ from release_pipeline.store.ledger import Charge, find_entered, list_charges
 from release_pipeline.store.registry import Event, ReleaseId
 from release_pipeline.store.site import Site
 
-Draw: TypeAlias = Callable[[Sequence[Sequence[str]]], Iterable[str]]  # a table of rows, the head first, as lines
+Draw: TypeAlias = Callable[[Sequence[Sequence[str]]], Iterable[str]]  # formats a table of rows, the head first, as lines
 MOST_AHEAD = 5  # releases of an endless series that are shown
 _LAST = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A release that is declared and not charged: what it may spend (with the fewest records that its policy lets through, where
-    that matters), and whether there is room for it after those that come before it, of other policies too."""
+    """A release that is declared and not charged: what it may spend (with the fewest records that its policy accepts, if that
+    matters), and whether there is room for it after all planned releases before it, including those of other policies."""
 
     release: ReleaseId
     cost: int | None
@@ -41,9 +42,9 @@ class Planned:
 @dataclass(frozen=True, slots=True)
 class Ledger:
     """The account of one population, its charges with those of the populations that it carries on, and what its policies plan.
-    `endless`: the policies that never end; `declared`: whether populations.yaml has it now; `heirs`: the populations that carry
-    it on, so that nothing is charged to it any more; `lost`: what was lost with the site, and when the officer entered its
-    charge after the restore (empty where the backup had it). What was lost counts as drawn: nobody knows that it was not."""
+    `endless`: the policies that never end; `declared`: whether populations.yaml has it now; `heirs`: its successor populations,
+    so that nothing is charged to it any more; `lost`: releases lost with the site, and when the officer entered their charges
+    after the restore (empty if the backup had them). A lost release counts as drawn, because nobody can know that it was not."""
 
     account: Account
     charges: tuple[Charge, ...]
@@ -56,7 +57,7 @@ class Ledger:
 
     @property
     def reserved(self) -> int | None:
-        """The part of what is spent whose noise is not drawn yet; None is infinity."""
+        """Return the part of the spent budget whose noise is not drawn yet; None is infinity."""
         mine = (charge for charge in self.charges if charge.population == self.account.population)
         return self.account.sum_of(charge.loss for charge in mine if charge.id in self.undrawn)
 
@@ -64,8 +65,8 @@ class Ledger:
 def read_ledgers(
     site: Site, population: str | None = None, *, rows: int | None = None, now: datetime | None = None
 ) -> list[Ledger]:
-    """The ledger of every population that is declared or was ever charged, or of one. `rows`: of a planned release (default: its
-    min_rows)."""
+    """Return the ledger of every population that is declared or was ever charged, or of one. `rows`: records of a planned release
+    (default: its min_rows)."""
     now = now or datetime.now(UTC)
     caps = read_caps(site)
     with site.open_registry(read_only=True) as registry:
@@ -76,7 +77,7 @@ def read_ledgers(
         raise WrongUsage(f"this site has no population '{population}'.", where=str(caps.file), remedy=f"There are: {known}.")
     statuses, entered = read_statuses(events), find_entered(events)
     lost = {name: entered.get(name, "") for name, status in statuses.items() if status.lost}
-    policies, _ = site.read_policies()  # `status` tells what is wrong with the others
+    policies, _ = site.read_policies()  # `status` reports what is wrong with the others
     ledgers: list[Ledger] = []
     for name in populations if population is None else [population]:
         account, heirs = open_population(caps, name, charges), list_heirs(caps, name, charges)
@@ -99,8 +100,8 @@ def _plan(
     now: datetime,
     is_closed: bool,
 ) -> Iterator[Planned]:
-    """What the policies of a population will charge, in the order in which it comes. After a release that has no room the others
-    of its series wait."""
+    """Return what the policies of a population will charge, in order of time. After a release that has no room, the others of its
+    series wait."""
     losses = {policy.policy: next_loss(policy, rows) for policy in policies}
     by_rows = {policy.policy for policy in policies if rows is None and depends_on_records(policy)}
     coming = [each for policy in policies for each in _list_coming(policy, charges, events, now)]
@@ -116,7 +117,7 @@ def _plan(
 
 
 def describe_ledger(ledger: Ledger, *, draw: Draw | None = None) -> Iterator[str]:
-    """A ledger in lines for a person; `draw` draws the table in another way."""
+    """Yield the lines of a ledger as text; `draw` formats the table in another way."""
     account = ledger.account
     yield f"population {account.population}: cap {account.limit} ({account.unit}), for each person in the worst case"
     reserved = f", of it {account.format(ledger.reserved)} reserved for noise not drawn yet" if ledger.undrawn else ""
@@ -141,7 +142,7 @@ def describe_ledger(ledger: Ledger, *, draw: Draw | None = None) -> Iterator[str
 
 
 def _tabulate(ledger: Ledger) -> Iterator[tuple[str, str, str]]:
-    """What each release spent or will spend: its name, the amount, and what became of it."""
+    """Yield for each release its name, the amount that it spent or will spend, and its state."""
     account = ledger.account
     for charge in ledger.charges:
         what = "reserved" if charge.id in ledger.undrawn else "spent"
@@ -155,7 +156,7 @@ def _tabulate(ledger: Ledger) -> Iterator[tuple[str, str, str]]:
 
 
 def describe_lost(ledger: Ledger, charge: Charge) -> str:
-    """What became of a charge whose release was lost with the site; empty for any other."""
+    """Return what happened to a charge whose release was lost with the site; empty for any other charge."""
     if charge.id not in ledger.lost:
         return ""
     moment = ledger.lost[charge.id]
@@ -165,7 +166,7 @@ def describe_lost(ledger: Ledger, charge: Charge) -> str:
 
 
 def describe_exposure(site: Site, ledger: Ledger) -> Iterator[str]:
-    """How many people were exposed to how much, exactly. Confidential: it says who took part how often."""
+    """Yield how many people were exposed to how much, exactly. Confidential: it shows who took part how often."""
     exposure = read_exposure(site, ledger.account)
     if nobody := sorted(str(charge.id) for charge in ledger.charges if ledger.lost.get(charge.id)):
         yield f"  without {', '.join(nobody)}: lost with the site, and with it who was in it"
@@ -177,15 +178,16 @@ def describe_exposure(site: Site, ledger: Ledger) -> Iterator[str]:
 
 
 def list_ahead(policy: Policy, charges: list[Charge], events: tuple[Event, ...]) -> list[ReleaseId]:
-    """The releases of a policy that are still to be charged, opened revisions included; of an endless series the next ones."""
+    """Return the releases of a policy that are still to be charged, opened revisions included; for an endless series the next
+    ones."""
     return [release for _, release in _list_coming(policy, charges, events, datetime.now(UTC))]
 
 
 def _list_coming(
     policy: Policy, charges: list[Charge], events: tuple[Event, ...], now: datetime
 ) -> Iterator[tuple[datetime, ReleaseId]]:
-    """The same, each with the moment from which it may be charged: what is opened now, then one at each time of the timetable;
-    the last moment of all where only a person opens it, or the series is held."""
+    """Yield those releases, each with the moment from which it may be charged: first the opened ones (now), then one at each time
+    of the timetable. The latest possible moment stands for a release that only a person opens, or a series on hold."""
     state, charged, waiting = read_state(events), {charge.id for charge in charges}, 0
     is_held = policy.policy in state.holds
     moment = _LAST if is_held else now
@@ -202,8 +204,7 @@ def _list_coming(
         yield moment, ReleaseId(policy.policy, upcoming.release)
 
 
-# The ledger for a script (the document of `ledger --json`, and of a dossier), and for the picture
-# of a page.
+# The ledger for a script (the document of `ledger --json`, and of a dossier), and for a chart.
 
 
 DEFINITIONS: tuple[Literal["dp", "idp"], ...] = ("dp", "idp")
@@ -320,7 +321,7 @@ class LedgerDocument:
 
 
 def view_ledger(ledger: Ledger, exposure: Exposure | None = None) -> LedgerView:
-    """The ledger for a script; amounts are texts, exact, and "infinity"."""
+    """Return the ledger for a script; amounts are exact texts, or "infinity"."""
     account = ledger.account
     people = None if exposure is None else tuple(ExposureView(account.format(amount), n) for amount, n in exposure.in_order)
     return LedgerView(
@@ -355,12 +356,12 @@ def view_ledger(ledger: Ledger, exposure: Exposure | None = None) -> LedgerView:
 
 
 def ledger_to_json(ledger: Ledger) -> dict[str, Any]:
-    """The ledger as a script, or a dossier, has it."""
+    """Return the ledger as a script, or a dossier, has it."""
     return to_json(view_ledger(ledger))
 
 
 def view_ledgers(site: Site, ledgers: Iterable[Ledger], *, exposure: bool, overlap: Overlap | None = None) -> LedgerDocument:
-    """Several, person by person too if that is asked for."""
+    """Return the document of several ledgers, with the exposure of each person if requested."""
     return LedgerDocument(
         tuple(view_ledger(ledger, read_exposure(site, ledger.account) if exposure else None) for ledger in ledgers),
         None if overlap is None else _view_overlap(overlap),
@@ -380,7 +381,7 @@ def _view_overlap(overlap: Overlap) -> OverlapView:
 
 
 def view_cap(account: Account) -> CapView:
-    """The cap of a population, in parts."""
+    """Return the cap of a population, in parts."""
     cap = account.cap.cap
     return CapView(
         None if cap.epsilon is None else str(cap.epsilon),
@@ -393,7 +394,7 @@ def view_cap(account: Account) -> CapView:
 
 
 def view_population(ledger: Ledger) -> PopulationView:
-    """A population for a page: charges and plans as steps."""
+    """Return a population for a page: charges and plans as steps."""
     account = ledger.account
     charges = [
         StepView(

@@ -1,7 +1,7 @@
-"""What the same people were exposed to, person by person, and whether two releases differ by too few of them. Confidential.
+"""The exposure of the same people, person by person, and whether two releases differ by too few of them. Confidential.
 
-People are keyed hashes in the vault (AES of HMAC-SHA256, cut to 128 bits): those of every release that was charged. What is told
-outside is the worst case, which the ledger has from declared facts alone: as if the same person had been in every release.
+People are keyed hashes in the vault (AES of HMAC-SHA256, cut to 128 bits): those of every release that was charged. Only the
+worst case is shown outside, which the ledger has from declared facts only: as if the same person had been in every release.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from release_pipeline.store.site import Site
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """How many people of a population there are, by what they were exposed to in the cap's unit (None is infinity)."""
+    """The number of people of a population by their exposure, in the cap's unit (None is infinity)."""
 
     people: Mapping[int | None, int]
 
     @property
     def in_order(self) -> list[tuple[int | None, int]]:
-        """Amounts and how many people, the least first."""
+        """Return amounts and how many people have each, the least first."""
         return sorted(self.people.items(), key=lambda item: (item[0] is None, item[0] or 0))
 
     @property
     def worst(self) -> int | None:
-        """The most that one person was exposed to."""
+        """Return the most that one person was exposed to."""
         return None if None in self.people else max((amount or 0 for amount in self.people), default=0)
 
 
 def read_exposure(site: Site, account: Account) -> Exposure:
-    """Person by person, exactly: the sum over the releases charged to this very population that the person is in, and not to
-    those whose charges it carries. Of policies with a person column."""
+    """Return the exact exposure of each person: the sum over the releases that include the person and were charged to this
+    population itself, not to those whose charges it carries. Only policies with a person column count."""
     with site.open_registry(read_only=True) as registry:
         charges = {str(charge.id): charge for charge in list_charges(registry, account.population)}
     people: Counter[int | None] = Counter()
@@ -55,9 +55,9 @@ def read_exposure(site: Site, account: Account) -> Exposure:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Who is in two populations or policies, in counts, and the most that one person was charged for over all of them, by
-    definition and scope in nano-epsilon (None is infinity). `unknown`: charged releases of whose people nothing
-    is kept; `identifiers`: by person column, the populations whose persons it tells apart."""
+    """The number of people in two populations or policies, and the most that one person was charged for over all of them, by
+    definition and scope in nano-epsilon (None is infinity). `unknown`: charged releases whose people were not stored;
+    `identifiers`: by person column, the populations whose persons it identifies."""
 
     populations: Sequence[tuple[str, str, int]]
     policies: Sequence[tuple[str, str, str, str, int]]
@@ -67,7 +67,7 @@ class Overlap:
 
 
 def read_overlap(site: Site) -> Overlap:
-    """Person by person over all populations that were ever charged, by the keyed hashes of the vault."""
+    """Return the overlap, person by person, of all populations that were ever charged, by the keyed hashes of the vault."""
     with site.open_registry(read_only=True) as registry:
         charges = list_charges(registry)
         columns = {charge: policy_of(registry, charge.policy_hash).person_column for charge in charges}
@@ -88,7 +88,7 @@ def read_overlap(site: Site) -> Overlap:
 
 
 def describe_overlap(overlap: Overlap) -> Iterator[str]:
-    """The lines that `ledger --overlap` prints."""
+    """Yield the lines that `ledger --overlap` prints."""
     yield "confidential: who is in two populations or policies, and the most that one person was charged for in all"
     for one, other, people in overlap.populations:
         yield f"  {one} and {other}: {_count(people)} in both"
@@ -120,15 +120,16 @@ def _count(people: int) -> str:
 
 
 SEPARATELY = "The ledger adds up each population separately."
-_WAIT_SECONDS = 1.0  # for a population whose vault another process has: a warning is not worth more
+_WAIT_SECONDS = 1.0  # for a vault that another process holds: a warning is not worth more
 
 
 def warn_of_same_people(site: Site, policy: Policy, *, by_vault: bool = True) -> list[str]:
-    """A sentence for each population that has people of this policy's population, or reads the same source, and whose charges do
-    not count in its own. People are compared `by_vault`, where this account may read it: how many there are is confidential."""
+    """Return a sentence for each population that has people of this policy's population, or reads the same source, and whose
+    charges do not count in its own. People are compared `by_vault` if this account may read it: how many there are is
+    confidential."""
     try:
         caps = read_caps(site)
-    except ReleasePipelineError:  # what is wrong with them is told elsewhere
+    except ReleasePipelineError:  # other commands report what is wrong with them
         return []
     with site.open_registry(read_only=True) as registry:
         charges = list_charges(registry)
@@ -136,7 +137,7 @@ def warn_of_same_people(site: Site, policy: Policy, *, by_vault: bool = True) ->
 
 
 def warn_by_name(site: Site, name: str) -> list[str]:
-    """The same for the policy of a name; nothing where it cannot be read."""
+    """Return the warnings of `warn_of_same_people` for the policy of a name; empty if the policy cannot be read."""
     try:
         return warn_of_same_people(site, site.policy(name))
     except ReleasePipelineError:
@@ -175,7 +176,7 @@ def _describe_spent(account: Account | None) -> str:
 
 
 def _is_same_source(one: Policy, other: Policy) -> bool:
-    """Whether they read the same table, and do not tell its people apart by different columns."""
+    """Return whether both policies read the same table, and do not identify its people by different columns."""
     columns = {policy.person_column for policy in (one, other)} - {None}
     plain = [policy.source.model_copy(update={"release_column": None}) for policy in (one, other)]
     return plain[0] == plain[1] and len(columns) <= 1

@@ -1,7 +1,7 @@
-"""The public facts of a candidate: made once from its charge and counts of rows, kept in its evidence and in the registry.
+"""The public facts of a candidate: made once from its charge and counts of rows, stored in its evidence and in the registry.
 
-Epsilon is whole nano-epsilon here, as it was charged. How it is written elsewhere is decided here alone: as a number in evidence
-and in Dagster, as a text in the registry, where no float can stand, and exactly (`format_nano`) in words and cards.
+Epsilon is whole nano-epsilon here, as it was charged. Only this module decides how it is written elsewhere: as a number in
+evidence and in Dagster, as a text in the registry, which takes no floats, and exactly (`format_nano`) in sentences and cards.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ Nano: TypeAlias = Annotated[int | None, BeforeValidator(_nano)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicFacts:
-    """What may be told to everybody. `epsilon` and `series_epsilon` are nano-epsilon, None for no bound or a method without;
-    under zcdp they hold at `delta`, and `rho` and `series_rho` are what adds up, nano-rho;
-    `levels` those that labels are released on;
-    `looks` how many looks at the data came before the charge, `together` how many tables of several columns were counted."""
+    """The facts that may be shown to everybody. `epsilon` and `series_epsilon` are nano-epsilon, None for no bound or a method
+    without; under zcdp they hold at `delta`, and `rho` and `series_rho` are what adds up, nano-rho; `levels` the levels that
+    labels are released on; `looks` how many trials on the data came before the charge, `together` how many tables of several
+    columns were counted."""
 
     release: str
     claim: str
@@ -61,7 +61,7 @@ class PublicFacts:
     together: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """As evidence and Dagster have them."""
+        """Return the facts as evidence and Dagster have them."""
         content = {name: fact for name, fact in asdict(self).items() if name not in _ADDED or fact}
         amounts = {name: content[name] for name in EPSILONS if name in content}
         return content | {name: None if amount is None else amount / NANO for name, amount in amounts.items()}
@@ -75,29 +75,29 @@ _ADDED = (
     "series_rho",
     "looks",
     "together",
-)  # of some releases; left out where they say nothing
+)  # only some releases have these; left out if empty
 
 
 def read_facts(content: Mapping[str, Any], *, where: str) -> PublicFacts:
-    """The facts as evidence or the registry has them."""
+    """Return the facts stored in evidence or the registry; raises if `content` has another form."""
     return read_as(PublicFacts, content, where=where)
 
 
 def note_facts(facts: Mapping[str, Any], digest: str) -> dict[str, Any]:
-    """The facts of a candidate's evidence as the registry notes them, where no float can stand, with the candidate's hash."""
+    """Return the facts of a candidate's evidence in the registry's form, without floats and with the candidate's hash."""
     content = {name: f"{fact:.12g}" if isinstance(fact, float) else fact for name, fact in facts.items()}
     return {**content, "candidate_hash": digest}
 
 
 def claimed_nano(policy: Policy, charge: Charge | None) -> int | None:
-    """What a release claims, nano-epsilon or nano-rho: what it was charged in its own definition and scope. What does not add up
-    is charged by releases: there it is as the policy has it."""
+    """Return what a release claims, in nano-epsilon or nano-rho: its charge, in its own definition and scope. A claim that does
+    not add up is charged by releases; then it is the policy's value."""
     if charge is None or not policy.adds_up:
         return policy.epsilon
     return charge.loss.of(policy.definition, policy.protect.scope)
 
 
 def describe_bound(policy: Policy, charge: Charge, scope: str) -> str:
-    """What a release loses in all, of each column or of the whole table, in words."""
+    """Return a sentence on what a release loses in all, for each column or for the whole table."""
     nano = charge.loss.of(policy.definition, scope) if policy.adds_up else None
     return "not bounded" if nano is None else f"at most {amount_words(policy, nano).removesuffix(',')} in all"

@@ -1,12 +1,13 @@
-"""Looks at confidential records that parameters are chosen by: each is an event of the registry (`looked`), noted before anything
-is shown. A run that read records and released nothing is a look too: a refusal answers a question about them.
+"""Trials on confidential records, after which parameters may be chosen (looks): each is an event of the registry (`looked`),
+noted before anything is shown. A run that read records and released nothing is a trial too: a refusal answers a question about
+them.
 
-A choice after a look depends on the records, and no epsilon accounts for what it reveals. Nothing here bounds that: reviewers and
-auditors read who looked, when, at what, and what was compared, and the card says how often. An event has neither a cell nor a
-figure of the data.
+A choice after a trial depends on the records, and no epsilon accounts for what it reveals. Nothing here bounds that: reviewers
+and auditors read who made it, when, on what, and what was compared, and the card shows how often. An event contains no cell and
+no figure of the data.
 
-Somebody who calls a file public makes no look, and is noted too (`public`): if a release is then charged for that very file, it
-was one.
+Using a file that somebody calls public is not a trial, but is noted too (`public`): if a release is later charged for the same
+file, it was one.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ On: TypeAlias = Literal["mask", "run", "public"]
 Populations: TypeAlias = Mapping[str, Population]
 KINDS = (LOOKED, PUBLIC)
 _NONE: Populations = {}
-LONGEST_SETTING = 200  # characters of what was compared, each
+LONGEST_SETTING = 200  # characters of each compared setting
 MOST_COMPARED = 1000
 SHOWN_COMPARED = 6  # in a line
 WITHHELD = "This site forbids trials on confidential data ('looks: forbidden'), so figures and counts are withheld."
@@ -50,10 +51,10 @@ _ON = {
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A look under a policy, as the event `number` has it: when, by whom (empty for a run), at what, and the settings that were
-    compared. `digest`: the hash of what was looked at, empty where the caller gave none; `population`: whose records they are,
-    and `carries` what it was before; `origins`: what tells the records, whatever they are called; `where`: of a file that is
-    public, as they said; `stopped`: the release of a run that was not refused."""
+    """A trial under a policy, as the event `number` has it: when, by whom (empty for a run), on what, and the compared settings.
+    `digest`: the hash of the records, empty if the caller gave none; `population`: whose records they are, and `carries` its
+    predecessors; `origins`: what identifies the records, under any name; `where`: the place of a public file, as the person gave
+    it; `stopped`: the release of a run that was not refused."""
 
     policy: str
     population: str
@@ -71,14 +72,14 @@ class Look:
 
     @property
     def description(self) -> str:
-        """The look in a line for a person."""
+        """Return the trial in one line of text."""
         at = _ON[self.on] + f" ({self.where})" * bool(self.where)
         more = len(self.compared) - SHOWN_COMPARED
         compared = "; ".join(self.compared[:SHOWN_COMPARED]) + (f" and {more} more" if more > 0 else "")
         return f"{self.noted[:10]} " + f"by {self.by}, " * bool(self.by) + f"{at}: {compared}"
 
     def concerns(self, charged: Charged) -> bool:
-        """Whether parameters of a release that was charged so can have been chosen by it."""
+        """Return whether parameters of a release with this charge can have been chosen after the trial."""
         is_same = not charged.origins.isdisjoint(self.origins)
         if self.on == "public":
             return is_same
@@ -88,8 +89,8 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Charged:
-    """What a release was charged for, or would be: its policy's name, its population and all that this was before, and the
-    origins of its records, where they are known."""
+    """The object of a charge, noted or planned: its policy's name, its population and all its predecessors, and the origins of
+    its records, if they are known."""
 
     policy: str
     population: str = ""
@@ -123,9 +124,9 @@ def note_look(
     origins: Sequence[str] = (),
     is_here: bool = True,
 ) -> Look:
-    """Notes that a source is masked, under a policy; call it before the first record is read. `digest`: the keyed hash of the
-    file; `origins`: of what is read; `is_here`: whether the policy lies in the site. Refused where site.yaml forbids it, and for
-    people whom nobody has declared."""
+    """Note that a source is masked under a policy, and return the trial; call it before the first record is read. `digest`: the
+    keyed hash of the file; `origins`: of the records read; `is_here`: whether the policy is in the site. Refused if site.yaml
+    forbids trials, and for people who are not declared."""
     by, compared = check_name(by, remedy="Name who looks."), _check_compared(compared)
     check_allowed(site)
     carries = _find_carried(site, policy, declared=is_here)
@@ -139,7 +140,7 @@ def note_look(
 
 
 def note_run(site: Site, policy_hash: str, *, digest: str, origins: Sequence[str], stopped: str = "") -> None:
-    """Note a run that read records under a policy of that hash and releases nothing: once for the same policy and the same
+    """Note a run that read records under the policy with this hash and releases nothing: once for the same policy and the same
     records (`digest`, keyed). `stopped`: the release whose run was not refused; a charge of it under that policy takes the run
     out of its trials."""
     with site.open_registry() as registry:
@@ -156,7 +157,7 @@ def note_run(site: Site, policy_hash: str, *, digest: str, origins: Sequence[str
 
 
 def note_public(site: Site, policy: Policy, *, by: str, where: str, digest: str, compared: Sequence[str]) -> Look:
-    """That somebody says of a file that it is public, and where: in the registry, once for the same. `digest`: its keyed hash."""
+    """Note once that somebody calls a file public, and where it is published, and return the entry. `digest`: its keyed hash."""
     by, compared = check_name(by, remedy="Name who says so."), _check_compared(compared)
     where = check_line(where, where="--public", longest=LONGEST_SETTING)
     content: dict[str, Any] = {**_name(policy), "by": by, "where": where, "origins": [digest], "compared": [*compared]}
@@ -168,7 +169,7 @@ def note_public(site: Site, policy: Policy, *, by: str, where: str, digest: str,
 
 
 def check_allowed(site: Site) -> None:
-    """Refuse a look where site.yaml forbids all."""
+    """Refuse a trial if site.yaml forbids all."""
     if site.forbids_looks:
         raise Blocked(
             "this site forbids to look at confidential records for parameters ('looks: forbidden'). Nothing was read.",
@@ -178,8 +179,8 @@ def check_allowed(site: Site) -> None:
 
 
 def keep_looks(registry: Registry, chain: Iterable[Event]) -> None:
-    """The looks of another chain of this site are in the registry, each once and with the moment when it was noted first: nobody
-    gets rid of one by putting back a backup."""
+    """Add the trials of another chain of this site to the registry, each once and with the moment when it was first noted: nobody
+    can remove one by restoring a backup."""
     known = [_tell(event) for event in registry.events if event.kind in KINDS]
     for event in chain:
         if event.kind in KINDS and (content := _tell(event)) not in known:
@@ -187,7 +188,7 @@ def keep_looks(registry: Registry, chain: Iterable[Event]) -> None:
 
 
 def group_looks(events: Iterable[Event]) -> dict[str, tuple[Look, ...]]:
-    """Every look by the name of its policy, in order; without runs whose release was charged."""
+    """Return every trial by the name of its policy, in order; without runs whose release was charged."""
     looks_by_policy: dict[str, list[Look]] = {}
     events = tuple(events)
     charged = {(str(event.release), event.content["policy_hash"]) for event in events if event.kind == RESERVED}
@@ -198,23 +199,23 @@ def group_looks(events: Iterable[Event]) -> dict[str, tuple[Look, ...]]:
 
 
 def find_looks_before(events: Sequence[Event], release: ReleaseId) -> tuple[Look, ...]:
-    """The looks that concern a release (`Look.concerns`) and were noted before its charge: at the records of its population or of
-    one that it was before, at the same source, and under a policy of its name. Of one that is not charged all so far. By a later
-    look its parameters cannot have been chosen."""
+    """Return the trials that concern a release (`Look.concerns`) and were noted before its charge: on the records of its
+    population or a predecessor, on the same source, or under a policy of its name. For a release that is not charged, return all
+    so far. Later trials cannot have influenced its parameters."""
     return _Looked(events, _NONE).before(release)
 
 
 def count_looks_before(
     events: Sequence[Event], releases: Iterable[ReleaseId], populations: Populations = _NONE
 ) -> dict[ReleaseId, int]:
-    """How many looks concern each of these releases, which the events are read once for."""
+    """Return how many trials concern each of these releases, reading the events only once."""
     looked = _Looked(events, populations)
     return {release: len(looked.before(release)) for release in releases}
 
 
 def find_gap_before(events: Sequence[Event], release: ReleaseId) -> tuple[str, str] | None:
-    """Of which backup, and when, the last was put back before a release was charged, where not all is known that happened in
-    between: looks may be lost with the registry."""
+    """Return when the last backup restored before a release's charge was made, and when it was restored, if the registry does not
+    know everything that happened in between: trials may be lost. None without such a gap."""
     gap: tuple[str, str] | None = None
     for event in events:
         if event.kind == RESERVED and event.release == release:
@@ -225,19 +226,19 @@ def find_gap_before(events: Sequence[Event], release: ReleaseId) -> tuple[str, s
 
 
 def has_origins(events: Iterable[Event]) -> bool:
-    """Whether a look is noted that is known by the origins of its records: then a charge notes those of its own."""
+    """Return whether a trial is noted by the origins of its records: then a charge notes its own origins too."""
     return any(event.kind in KINDS and event.content.get("origins") for event in events)
 
 
 class _Looked:
-    """The looks of a chain, and what tells which releases they concern."""
+    """The trials of a chain, and what decides which releases they concern."""
 
     def __init__(self, events: Iterable[Event], populations: Populations) -> None:
         self._declared = populations
         self._looks: list[Look] = []
         self._charges: dict[ReleaseId, Event] = {}
         self._charged: dict[tuple[str, str], int] = {}  # by release and hash of its policy: the number of its charge
-        self._populations: dict[str, str] = {}  # of each policy, as it was noted last
+        self._populations: dict[str, str] = {}  # the last noted population of each policy
         for event in events:
             if event.kind in KINDS:
                 self._looks.append(_read(event))
@@ -248,7 +249,7 @@ class _Looked:
                 self._populations[event.content["policy"]] = event.content["population"]
 
     def before(self, release: ReleaseId) -> tuple[Look, ...]:
-        """Those that concern a release, in order."""
+        """Return the trials that concern a release, in order."""
         if not self._looks:
             return ()
         charge = self._charges.get(release)
@@ -258,7 +259,7 @@ class _Looked:
         return tuple(look for look in looks if look.concerns(charged) and not self._became_charge(look, last))
 
     def _became_charge(self, look: Look, last: int | None) -> bool:
-        """Whether the run of a look went on to its charge, by the event `last`: later charges change no card."""
+        """Return whether the run of a trial led to its charge, up to the event `last`: later charges change no card."""
         number = self._charged.get((look.stopped, look.policy_hash)) if look.stopped else None
         return number is not None and (last is None or number <= last)
 
@@ -270,14 +271,14 @@ class _Looked:
 
 
 def read_charged(charge: Event, policy: str) -> Charged:
-    """What a charge was for, as its event has it."""
+    """Return what a charge was for, as its event has it."""
     content = charge.content
     before, origins = content.get("carries", ()), content.get("origins", ())
     return Charged(policy, content["population"], frozenset(before), frozenset(origins))
 
 
 def view_looks(events: Iterable[Event]) -> tuple[LookView, ...]:
-    """Every look for a script, in order."""
+    """Return every trial for a script, in order."""
     looks = sorted((look for of_policy in group_looks(events).values() for look in of_policy), key=lambda look: look.number)
     return tuple(
         LookView(look.policy, look.policy_hash, look.number, look.noted, look.by, look.on, look.compared) for look in looks
@@ -285,13 +286,13 @@ def view_looks(events: Iterable[Event]) -> tuple[LookView, ...]:
 
 
 def describe_looks(looks: Mapping[str, Sequence[Look]]) -> Iterator[str]:
-    """A line for each look, by policy."""
+    """Yield a line for each trial, by policy."""
     for policy in sorted(looks):
         yield from (f"looked {policy}: {look.description}" for look in looks[policy])
 
 
 def note_looks(looks: Sequence[Look]) -> list[dict[str, Any]]:
-    """The looks as the evidence of a candidate and a dossier have them: without the hash of what was looked at."""
+    """Return the trials as evidence and dossiers have them: without the hash of the records."""
     return [
         {"event": look.number, "noted": look.noted, "by": look.by, "on": look.on, "compared": list(look.compared)}
         for look in looks
@@ -299,17 +300,17 @@ def note_looks(looks: Sequence[Look]) -> list[dict[str, Any]]:
 
 
 def list_looked(events: Iterable[Event]) -> set[str]:
-    """The hashes of the policies that looks were made under."""
+    """Return the hashes of the policies that trials were made under."""
     return {event.content["policy_hash"] for event in events if event.kind in KINDS}
 
 
 def say_compared(settings: Iterable[str]) -> list[str]:
-    """What an exploration compares, as its event has it."""
+    """Return the settings that an exploration compares, as its event has them."""
     return list(dict.fromkeys(map(_shorten, settings)))
 
 
 def _shorten(text: str) -> str:
-    """A text that would be too long, by its beginning and a hash that tells it from others."""
+    """Return a text, shortened if it is too long to its beginning and a hash that identifies it."""
     if len(text) <= LONGEST_SETTING:
         return text
     end = f"... ({hashlib.sha256(text.encode()).hexdigest()[:16]})"
@@ -321,7 +322,7 @@ def _name(policy: Policy) -> dict[str, str]:
 
 
 def _find_carried(site: Site, policy: Policy, *, declared: bool) -> list[str]:
-    """What the population was before. Refused where it is not declared, and has to be."""
+    """Return the predecessors of the population. Refused if it has to be declared and is not."""
     caps = read_caps(site)
     if declared:
         caps.of(policy)
@@ -329,7 +330,7 @@ def _find_carried(site: Site, policy: Policy, *, declared: bool) -> list[str]:
 
 
 def _tell(event: Event) -> dict[str, Any]:
-    """What an event says, with when it was noted first: of one that a restore put back, before that."""
+    """Return the content of an event, with when it was first noted; for one that a restore added, that is before the restore."""
     return {"noted": event.noted, **event.content}
 
 
@@ -354,7 +355,7 @@ def _read(event: Event) -> Look:
 
 
 def _check_compared(compared: Sequence[str]) -> tuple[str, ...]:
-    """What was compared, if every text of it can be printed in a line."""
+    """Return what was compared; refused unless every text can be printed in one line."""
     texts = tuple(text.strip() for text in compared)
     if not 0 < len(texts) <= MOST_COMPARED or not all(0 < len(text) <= LONGEST_SETTING and text.isprintable() for text in texts):
         raise WrongUsage(
@@ -367,16 +368,15 @@ def _check_compared(compared: Sequence[str]) -> tuple[str, ...]:
 # Runs that read confidential records. Before a run judges records, the vault keeps a note of it,
 # one file for each release.
 #
-# A charge for those records ends the matter. Else the run becomes a trial in the registry: at once
-# where it is refused. A run that somebody stopped becomes one before the release reads other
-# records or another policy, and before another policy is charged. The note needs no seal: whoever
-# can write to the vault can read the records there without a run.
+# A charge for those records settles it. Otherwise the run becomes a trial in the registry: at once if it is refused. A run that
+# somebody stopped becomes one before the release reads other records or another policy, and before another policy is charged. The
+# note needs no seal: anyone who can write to the vault can read the records there without a run.
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The last run of a release that read records (`digest`: their keyed hash, empty where the source had too few) under a policy
-    of that hash. `told`: the registry has it as a trial; `charged`: the release was charged for it."""
+    """The last run of a release that read records (`digest`: their keyed hash, empty if the source had too few) under the policy
+    with this hash. `told`: the registry has it as a trial; `charged`: the release was charged for it."""
 
     release: str
     policy_hash: str
@@ -387,8 +387,8 @@ class Run:
 
 
 def begin_run(site: Site, release: ReleaseId, policy_hash: str, *, digest: str, origins: list[str]) -> None:
-    """Note a run before anything is judged. The one before it becomes a trial if it was for other records or another policy, and
-    was not charged; one that found too few records, and now has enough under the same policy, was no other."""
+    """Note a run before anything is judged. The run before it becomes a trial if it was for other records or another policy, and
+    was not charged. A run that found too few records, and now has enough under the same policy, counts as the same."""
     with _held(site) as folder:
         file = _file_of(folder, release)
         known, run = _read_run(file), Run(str(release), policy_hash, digest, tuple(origins))
@@ -401,7 +401,7 @@ def begin_run(site: Site, release: ReleaseId, policy_hash: str, *, digest: str, 
 
 
 def refuse_run(site: Site, release: ReleaseId) -> None:
-    """The last run of a release is a trial, unless the release was charged for it; call it before anybody reads why it was
+    """Note the last run of a release as a trial, unless the release was charged for it; call it before anybody reads why it was
     refused."""
     with _held(site) as folder:
         file = _file_of(folder, release)
@@ -412,8 +412,9 @@ def refuse_run(site: Site, release: ReleaseId) -> None:
 
 
 def tell_stopped_runs(site: Site, release: ReleaseId, policy_hash: str) -> None:
-    """Every run under another policy that was neither charged nor refused is a trial; call it before a release is charged. A run
-    of another release that still goes on is one, too, until it is charged: nobody can tell it from one that was stopped."""
+    """Note every run under another policy that was neither charged nor refused as a trial; call it before a release is charged. A
+    run of another release that is still going is one too, until it is charged: it cannot be distinguished from one that was
+    stopped."""
     with _held(site) as folder:
         for file in sorted(folder.glob("*.json")):
             known = _read_run(file)
@@ -425,7 +426,7 @@ def tell_stopped_runs(site: Site, release: ReleaseId, policy_hash: str) -> None:
 
 
 def charge_run(site: Site, release: ReleaseId) -> None:
-    """The release was charged for its last run, which is no trial."""
+    """Note that the release was charged for its last run, which is then no trial."""
     with _held(site) as folder:
         file = _file_of(folder, release)
         known = _read_run(file)
@@ -442,7 +443,7 @@ def _tell_run(site: Site, run: Run, *, stopped: str = "") -> None:
 def _held(site: Site) -> Generator[Path]:
     folder = site.vault / "runs"
     with locked(folder):
-        clear_partials(folder)  # what a killed run left
+        clear_partials(folder)  # left by a killed run
         yield folder
 
 

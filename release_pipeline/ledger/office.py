@@ -1,9 +1,9 @@
-"""What the registry proves of the office and of clocks, and what is told of it to witnesses.
+"""The registry's proofs about the office and about clocks, and the part that witnesses receive.
 
-The office as the registry proves it: who followed whom, whose keys were revoked from when on.
+The office as the registry proves it: who followed whom, and whose keys were revoked from which moment.
 
-The verifier reads it, for the site as for a stranger, so that the two never disagree on who may sign. A site where one officer
-has always been the officer, and no key was revoked, has nothing that must be read.
+The verifier reads it, both for the site and for a stranger, so the two never disagree on who may sign. A site that has always had
+one officer, and never revoked a key, has nothing that must be read.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from release_pipeline.verifier.trees import OFFICERS as VERIFIER_OFFICERS
 SUCCESSION, ACCEPT, RECOVERY, RECOVER, REVOKE = "succession", "accept-office", "recovery", "recover", "revoke"
 REVOKED = "revoked"
 OFFICE = "officer"  # the subject of a succession
-OFFICERS = VERIFIER_OFFICERS  # of packages and dossiers, once an officer has followed another
+OFFICERS = VERIFIER_OFFICERS  # in packages and dossiers, once an officer has followed another
 
 
 def read_office(events: Sequence[Event], *, revoked: Sequence[tuple[str, datetime]] = ()) -> Office | None:
-    """The office, where more happened to it than that one officer changed the list; `revoked`: as if the holders of the recovery
-    keys had revoked these keys from these moments on."""
+    """Return the office; None if all that happened is that one officer changed the list. `revoked`: as if the holders of the
+    recovery keys had revoked these keys from these moments on."""
     if not revoked and not has_office(events):
         return None
     chain = [
@@ -47,15 +47,15 @@ def read_office(events: Sequence[Event], *, revoked: Sequence[tuple[str, datetim
 
 
 def write_officers(events: Sequence[Event], office: Office | None, *, upto: str | None = None) -> str:
-    """The way from the first officer to the last (or to `upto`) as a text that a stranger verifies; empty where there was only
-    one."""
+    """Return the succession from the first officer to the last (or to `upto`) as a text that a stranger can verify; empty if
+    there was only one."""
     if office is None or len(office.chain) < 2:
         return ""
     return canonical_json({"officers": list_links(events, office, upto=upto)})
 
 
 def list_links(events: Sequence[Event], office: Office, *, upto: str | None = None) -> list[Mapping[str, Any]]:
-    """The events by which officers followed each other."""
+    """Return the events by which officers followed each other."""
     links: list[Mapping[str, Any]] = []
     for number in office.links:
         if number > len(events):
@@ -67,24 +67,22 @@ def list_links(events: Sequence[Event], office: Office, *, upto: str | None = No
     return links
 
 
-# Clocks that were wrong: which events' moments are not to be believed, because the officer has
-# signed that.
+# Clocks that were wrong: the events whose moments are not to be believed, because the officer has signed so.
 #
-# Only what is dated later than the officer's own event can be doubted: nothing that was noted in
-# time can be moved. The signature is looked at when the event is noted, and by `verify`; in between
-# the registry's seal holds it.
+# Only what is dated later than the officer's own event can be doubted: nothing that was noted in time can be moved. The signature
+# is checked when the event is noted, and by `verify`; in between the registry's seal holds it.
 
 
 CLOCK = "clock"
 
 
 def find_doubted(events: Sequence[Event]) -> frozenset[int]:
-    """The numbers of the events whose moment is not to be believed."""
+    """Return the numbers of the events whose moment is not to be believed."""
     return frozenset(find_repairs(events))
 
 
 def find_repairs(events: Sequence[Event]) -> dict[int, datetime]:
-    """By the numbers of these events, the moments at which the officer said so: they happened before."""
+    """Return, by the numbers of these events, the moments of the officer's statements: the events happened before."""
     moments: dict[int, datetime] = {}
     for event in events:
         if event.kind == CLOCK:
@@ -95,28 +93,27 @@ def find_repairs(events: Sequence[Event]) -> dict[int, datetime]:
 
 
 def is_ahead(event: Event, now: float) -> bool:
-    """Whether an event is dated later than the clock is now."""
+    """Return whether an event is dated later than the clock is now."""
     return event.moment.timestamp() - now > CLOCK_SLACK
 
 
 def believed(events: Sequence[Event]) -> list[Event]:
-    """The events whose moment is to be believed."""
+    """Return the events whose moment is to be believed."""
     doubted = find_doubted(events)
     return [event for event in events if event.number not in doubted] if doubted else list(events)
 
 
-# Whether a backup was put back that the officer has not accepted: until then nothing is charged,
-# drawn or published.
+# A restored backup waits until the officer has accepted it: until then nothing is charged, drawn or published.
 
 
 def find_waiting(events: Sequence[Event]) -> Event | None:
-    """The event of a backup that was put back and waits for the officer, if there is one."""
+    """Return the event of a restored backup that waits for the officer; None if there is none."""
     accepted = {event.content["document"]["event"] for event in events if event.kind == RESTORED}
     return next((event for event in reversed(events) if event.kind == RESTORING and event.number not in accepted), None)
 
 
 def check_accepted(events: Sequence[Event]) -> None:
-    """Refuse to go on before the officer has entered what was charged after the backup."""
+    """Refuse to continue before the officer has entered what was charged after the backup."""
     if (waiting := find_waiting(events)) is not None:
         raise Blocked(
             f"a backup of {waiting.content['made']} was put back, and the officer has not entered what was charged after it.",
@@ -125,8 +122,7 @@ def check_accepted(events: Sequence[Event]) -> None:
         )
 
 
-# The last event of the registry, told to somebody outside: whoever keeps it sees later that the
-# registry still has it.
+# The last event of the registry, given to somebody outside: anyone who keeps it can check later that the registry still has it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,18 +135,18 @@ class Head:
 
     @classmethod
     def of(cls, event: Event) -> Head:
-        """That an event was the last."""
+        """Return the head for an event that was the last."""
         return cls(event.number, event.hash, event.noted)
 
     @property
     def text(self) -> str:
-        """The head as a line of JSON."""
+        """Return the head as a line of JSON."""
         content = {"format": HEAD_FORMAT, "event": self.number, "hash": self.hash, "noted": self.noted}
         return json.dumps(content) + "\n"
 
 
 def read_head(site: Site) -> Head:
-    """The last event of a site."""
+    """Return the last event of a site."""
     with site.open_registry(read_only=True) as registry:
         events = registry.events
     if not events:
@@ -159,7 +155,7 @@ def read_head(site: Site) -> Head:
 
 
 def load_head(file: Path) -> Head:
-    """What `head export` wrote."""
+    """Return the head in a file written by `head export`; raises if the file is not one."""
     try:
         return Head(*verifier_read_head(file.read_bytes()))
     except (OSError, Fault):

@@ -1,6 +1,5 @@
-"""Policies and populations as the registry has them, whose charges count where, and which releases come next.
-
-Policies and populations as the registry has them: every version that was ever used, with its text and its hash.
+"""Policies and populations as the registry has them, whose charges count where, and which releases come next. Every version that
+was ever used is there, with its text and its hash.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from release_pipeline.store.site import Site
 
 @dataclass(frozen=True, slots=True)
 class NotedPolicy:
-    """A policy as its event has it. `text`: its canonical form then, which `hash` is of, whatever its form would be today."""
+    """A policy as its event has it. `text`: its canonical form at that time, whose hash is `hash`; today's form may differ."""
 
     name: str
     hash: str
@@ -42,7 +41,7 @@ class NotedPolicy:
 
 
 def record_policy(site: Site, registry: Registry, policy: Policy) -> None:
-    """Note the policy with its text, when it is new or another than before: so that it can be read, and approved, for ever."""
+    """Note the policy with its text if it is new or has changed, so that it can always be read and approved."""
     known = [event.content["hash"] for event in _policy_events(registry.events) if event.content["policy"] == policy.policy]
     if known and known[-1] == policy.canonical_hash():
         return
@@ -64,7 +63,7 @@ def record_policy(site: Site, registry: Registry, policy: Policy) -> None:
 
 
 def policy_of(registry: Registry, digest: str) -> Policy:
-    """The policy of that hash, as its event has it."""
+    """Return the policy with this hash, as its event has it; raises if no event has it."""
     for event in _policy_events(registry.events):
         if event.content["hash"] == digest:
             return _read_noted(event).policy
@@ -72,12 +71,12 @@ def policy_of(registry: Registry, digest: str) -> Policy:
 
 
 def find_noted(events: Iterable[Event], digest: str) -> NotedPolicy | None:
-    """The policy of that hash, with its canonical form then; None where no event has it."""
+    """Return the policy with this hash and its canonical form at that time; None if no event has it."""
     return next((_read_noted(event) for event in _policy_events(events) if event.content["hash"] == digest), None)
 
 
 def list_policies(events: Iterable[Event]) -> list[NotedPolicy]:
-    """Every version of every policy that was ever noted, in order."""
+    """Return every version of every policy that was ever noted, in order."""
     return [_read_noted(event) for event in _policy_events(events)]
 
 
@@ -86,7 +85,7 @@ def _policy_events(events: Iterable[Event]) -> Iterator[Event]:
 
 
 def _read_noted(event: Event) -> NotedPolicy:
-    """The policy of an event, by what its canonical form says and by no rule of today."""
+    """Return the policy of an event, read from its canonical form and not checked by today's rules."""
     noted = event.content
     name, digest, text = str(noted["policy"]), str(noted["hash"]), str(noted["text"])
     if hashlib.sha256(text.encode()).hexdigest() != digest:
@@ -101,48 +100,48 @@ def _read_noted(event: Event) -> NotedPolicy:
 
 
 def find_unproved_claims(policy: Policy) -> Iterator[str]:
-    """Why what a policy of the past claims is not proved any more, a sentence each: it is neither approved nor published."""
+    """Yield a sentence for each reason why what a past policy claims is no longer proved; such a policy is neither approved nor
+    published."""
     for _, what, remedy in find_unproved(policy):
         yield f"Its policy claims what this version knows not to be proved: {what} {remedy}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """populations.yaml, read once: what is hashed is what is used."""
+    """The caps of populations.yaml, read once: what is hashed is what is used."""
 
     file: Path
     declared: Mapping[str, Population]
 
     @property
     def text(self) -> str:
-        """What it says, as canonical JSON, whatever its comments and order."""
+        """Return the content as canonical JSON, independent of comments and order."""
         return canonical_json({name: known.canonical for name, known in self.declared.items()})
 
     @property
     def hash(self) -> str:
-        """The hash of that, which the officer approves."""
+        """Return the hash of that text, which the officer approves."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     def of(self, policy: Policy) -> Population:
-        """The population whose budget the policy spends."""
+        """Return the population whose budget the policy spends; raises if it is not declared."""
         return find_population(self.declared, policy.population, file=self.file)
 
 
 def read_caps(site: Site) -> Caps:
-    """The caps as they are now."""
+    """Return the current caps."""
     return Caps(site.populations_file, load_populations(site.populations_file))
 
 
 # Whose charges count where: populations that were renamed, split or merged.
 #
-# populations.yaml says it, the officer signs it, and every charge notes which other populations'
-# charges counted with it. What was once carried is carried for ever: nobody's budget begins again
-# because a file was written again.
+# populations.yaml declares it, the officer signs it, and every charge notes which other populations' charges counted with it.
+# Charges that were once carried are carried for ever: no budget starts again because a file was rewritten.
 
 
 def open_population(caps: Caps, name: str, charges: Sequence[Charge]) -> Account:
-    """The account of a population with what it and its ancestors were charged. One that is no longer declared has the cap that
-    its last charge noted; one that never was is refused."""
+    """Return the account of a population, with the charges to it and its ancestors. One that is no longer declared has the cap
+    that its last charge noted; one that was never declared is refused."""
     declared = caps.declared.get(name) or _read_last_cap(name, charges) or find_population(caps.declared, name, file=caps.file)
     carries = tuple(sorted(list_ancestors(caps.declared, name)))
     losses = tuple(charge.loss for charge in charges if charge.population in (name, *carries))
@@ -150,13 +149,13 @@ def open_population(caps: Caps, name: str, charges: Sequence[Charge]) -> Account
 
 
 def list_populations(caps: Caps, charges: Iterable[Charge]) -> list[str]:
-    """Every population that is declared, and then those that were charged and no longer are, by name."""
+    """Return every population that is declared, and then those that were charged and no longer are, by name."""
     return [*caps.declared, *sorted({charge.population for charge in charges} - set(caps.declared))]
 
 
 def list_heirs(caps: Caps, name: str, charges: Iterable[Charge]) -> tuple[str, ...]:
-    """The populations that carry on what this one was charged: it is not charged any more. As the file says now, or as a charge
-    noted."""
+    """Return the successors that carry on the charges to this population, by today's file or as a charge noted: the population is
+    no longer charged itself."""
     heirs = {other for other in caps.declared if name in list_ancestors(caps.declared, other)}
     return tuple(sorted(heirs | {charge.population for charge in charges if name in charge.carries}))
 
@@ -173,7 +172,7 @@ def check_lineage(caps: Caps, charges: Sequence[Charge]) -> None:
 
 
 def check_population(caps: Caps, population: str, release: ReleaseId, charges: Sequence[Charge]) -> None:
-    """Refuse to charge a population that others carry on, or a revision whose earlier ones other people were charged for."""
+    """Refuse to charge a population with successors, or a revision whose earlier revisions were charged to other people."""
     if heirs := list_heirs(caps, population, charges):
         raise Blocked(
             f"the population '{population}' is carried on by {', '.join(heirs)}, so nothing is charged to it any more.",
@@ -220,7 +219,7 @@ def _find_faults(caps: Caps, charges: Sequence[Charge]) -> Iterator[str]:
 
 
 def _read_last_cap(name: str, charges: Sequence[Charge]) -> Population | None:
-    """The cap that the last charge to a population noted, if it was ever charged."""
+    """Return the cap that the last charge to a population noted; None if it was never charged."""
     last = next((charge for charge in reversed(charges) if charge.population == name), None)
     if last is None:
         return None
@@ -234,16 +233,16 @@ def _read_last_cap(name: str, charges: Sequence[Charge]) -> Population | None:
 # Which releases of a policy come next, and when, as the registry has it. Reads no source.
 
 
-MOST_TOLD = 4  # of the releases that come
+MOST_TOLD = 4  # of the next releases
 
 
 def next_release(policy: Policy, events: tuple[Event, ...], now: datetime) -> Upcoming | None:
-    """The release of a policy that comes next, as the registry's events have it."""
+    """Return the next release of a policy by the registry's events; None if there is none."""
     return next(next_releases(policy, events, now), None)
 
 
 def next_releases(policy: Policy, events: tuple[Event, ...], now: datetime) -> Iterator[Upcoming]:
-    """The releases of a policy that come, in their order; of periods there is no end."""
+    """Yield the next releases of a policy in order; a series of periods has no end."""
     first: dict[str, datetime] = {}
     repaired = find_repairs(events)
     for event in events:
@@ -254,7 +253,7 @@ def next_releases(policy: Policy, events: tuple[Event, ...], now: datetime) -> I
 
 
 def describe_due(upcoming: Upcoming, policy: Policy) -> str:
-    """When a release is due, and what is left out before it."""
+    """Return a sentence on when a release is due, and what is left out before it."""
     if upcoming.due is None:
         return ""
     due = f"{'not before' if upcoming.earliest else 'due'} {words_of(upcoming.due)}"
@@ -265,8 +264,8 @@ def describe_due(upcoming: Upcoming, policy: Policy) -> str:
 
 
 def _first_seen(policy: Policy, events: tuple[Event, ...]) -> datetime | None:
-    """Since when the site knows of the policy; of a series of periods, since when it is of these periods, from the same `first`
-    on: no period that ended before is opened because the policy was once another."""
+    """Return since when the site knows the policy; for a series of periods, since when it has had these periods with the same
+    `first`. No period that ended before is opened because the policy was once a different one."""
     seen: datetime | None = None
     series = (policy.every, policy.first)
     repaired = find_repairs(events)
@@ -277,11 +276,11 @@ def _first_seen(policy: Policy, events: tuple[Event, ...]) -> datetime | None:
 
 
 def _series_in(event: Event) -> tuple[Plain, Plain]:
-    """The period and the first one of a series, in the policy that an event noted."""
+    """Return the period and the first release of a series, in the policy that an event noted."""
     releases: Plain = json.loads(event.content.get("text", "{}")).get("releases")
     return (releases.get("every"), releases.get("first")) if isinstance(releases, dict) else (None, None)
 
 
 def words_of(moment: datetime) -> str:
-    """A moment for a person."""
+    """Return a moment as text, in UTC to the minute."""
     return moment.strftime("%Y-%m-%d %H:%M UTC")

@@ -1,12 +1,12 @@
-"""From events to state: what the registry says of each release, of series that are held, and of the policies that were noted.
+"""From events to state: what the registry records about each release, series on hold, and noted policies.
 
     open -> reserved -> drawn -> candidate -> approved | returned | rejected -> publishing -> published -> superseded | retracted
 
 and `blocked`, with a reason, until it gets further. `MOVES` is the one table of what may follow what.
 
 Votes are blind: a candidate stays one until as many people have voted as must approve it, and only then is approved or returned.
-So whatever tells of a release by its state tells of no open vote. Whose votes are waited for never depends on what they say: else
-a change of the list of trusted keys, which everybody sees, would tell it.
+So nothing that shows the state of a release reveals an open vote. Whose votes are awaited never depends on their content:
+otherwise a change of the list of trusted keys, which everybody sees, would reveal it.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ APPROVED, REJECTED, RETURNED = "approved", "rejected", "returned"
 REMARKED = "remarked"  # somebody remarked on passages of a candidate or a policy: it changes no state
 PUBLISHING, PUBLISHED, RETRACTED, SUPERSEDED = "publishing", "published", "retracted", "superseded"
 FAILED, SERVED, PRUNED = "failed", "served", "pruned"
-HELD, RESUMED = "held", "resumed"  # from one to the other nothing of a policy is opened or charged
+HELD, RESUMED = "held", "resumed"  # from one to the other, nothing of a policy is opened or charged
 POLICY = "policy"  # a policy that was seen for the first time, or changed
 
 LOST_WORDS = "it was lost: a backup was put back that knows less of it."
 
-MOVES: dict[str, frozenset[str]] = {  # a kind of event, and the states that it may come in
+MOVES: dict[str, frozenset[str]] = {  # for each kind of event the states in which it is allowed
     OPENED: frozenset({""}),
     RESERVED: frozenset({"", "open", "blocked"}),
     SECRET: frozenset({"reserved", "blocked"}),
@@ -62,15 +62,16 @@ _STATE = {
     LOST: "blocked",
     **{state: state for state in OUT},
 }
-MAY_REMARK = frozenset({"candidate", "returned", "approved", "rejected", "publishing"})  # states in which people remark
-_VERDICTS = {APPROVED: "approve", RETURNED: "return", REJECTED: "reject"}  # the votes that events are of
-_DONE = {PUBLISHING: "published", CANDIDATE: "frozen", SECRET: "drawn", RESERVED: "charged"}  # what an event does, in words
+MAY_REMARK = frozenset({"candidate", "returned", "approved", "rejected", "publishing"})  # states in which people may remark
+_VERDICTS = {APPROVED: "approve", RETURNED: "return", REJECTED: "reject"}  # the vote that each kind of event records
+_DONE = {PUBLISHING: "published", CANDIDATE: "frozen", SECRET: "drawn", RESERVED: "charged"}  # what an event does
 
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """What a reviewer signed of a candidate with this hash, in the event of this number: `approve`, `return` or `reject`.
-    `counts`: the person is a reviewer now, and the key was not revoked from before: it is one of the votes waited for."""
+    """A reviewer's signed vote on a candidate with this hash, in the event of this number: `approve`, `return` or `reject`.
+    `counts`: the person is a reviewer now, and the key was not revoked from an earlier moment, so it is one of the awaited
+    votes."""
 
     number: int
     name: str
@@ -86,11 +87,11 @@ class ReleaseStatus:
     """One release as the events have it.
 
     `secret` is the check value of its secret, once that was on the disk; `drawn` the keyed hash of the masked table; `failed` how
-    the last run ended, if it broke off without a reason of ours; `replaced` the revision that came after it; `code` is the
-    kind of the reason of a block, where it was noted; `moments` when each kind of event last happened, `approved` and `returned`
-    being when the votes made it so. `votes`: all that were given and count, as noted: whether the signatures hold is verified
-    before anything is published; `disclosed`: the candidates whose votes may be shown, by hash, and the event since which;
-    `decided`: the events by which votes moved it, with what it became.
+    the last run ended, if it broke off without a stated reason; `replaced` the revision that came after it; `code` the kind of
+    reason for a block, if it was noted; `moments` when each kind of event last happened, `approved` and `returned` being when the
+    votes decided it. `votes`: all counting votes, as noted: the signatures are verified before anything is published;
+    `disclosed`: the candidates whose votes may be shown, by hash, and since which event; `decided`: the events by which votes
+    moved it, with the new state.
     """
 
     id: ReleaseId
@@ -106,7 +107,7 @@ class ReleaseStatus:
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
     failed: str = ""
     pruned: str = ""
-    lost: bool = False  # after a restore: more of it happened than the registry has
+    lost: bool = False  # after a restore: more happened to it than the registry has
     replaced: ReleaseId | None = None
     package_hash: str | None = None
     package_signed: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -119,33 +120,33 @@ class ReleaseStatus:
 
     @property
     def approvers(self) -> list[str]:
-        """Who approved the candidate as it is now, and said nothing else after that. Not to be shown while votes are blind."""
+        """Return who approved the current candidate, as their last vote. Not to be shown while votes are blind."""
         return sorted(name for name, vote in last_votes(self.votes, self.candidate_hash).items() if vote.verdict == "approve")
 
     @property
     def returners(self) -> list[str]:
-        """Whose last vote returned the candidate as it is now. Not to be shown while votes are blind."""
+        """Return whose last vote returned the current candidate. Not to be shown while votes are blind."""
         return sorted(name for name, vote in last_votes(self.votes, self.candidate_hash).items() if vote.verdict == "return")
 
     @property
     def voters(self) -> list[str]:
-        """Who voted on the candidate as it is now, whatever they said: that much may always be shown."""
+        """Return who voted on the current candidate, in any way: this may always be shown."""
         return sorted(_list_voters(self.votes, self.candidate_hash))
 
     @property
     def is_blind(self) -> bool:
-        """Whether there is a candidate whose votes are not all in, and so are shown only to their voters."""
+        """Return whether there is a candidate with votes outstanding, so that votes are shown only to their voters."""
         return self.candidate_hash is not None and self.candidate_hash not in self.disclosed
 
 
 def last_votes(votes: Iterable[Vote], digest: str | None) -> dict[str, Vote]:
-    """The last vote of each person on the candidate with this hash."""
+    """Return the last vote of each person on the candidate with this hash."""
     return {vote.name: vote for vote in votes if vote.hash == digest}
 
 
 def _list_voters(votes: Iterable[Vote], digest: str | None) -> set[str]:
-    """Who gave a vote on the candidate with this hash that is one of those that are waited for: any of theirs, not their last
-    alone, since which of theirs counts for nothing depends on what they say."""
+    """Return who gave an awaited vote on the candidate with this hash: any of their votes, not only the last, because which of
+    them counts for nothing depends on their content."""
     return {vote.name for vote in votes if vote.hash == digest and vote.counts}
 
 
@@ -160,14 +161,14 @@ class Hold:
 
     @property
     def description(self) -> str:
-        """Who holds it, since when and why."""
+        """Return a sentence on who holds it, since when and why."""
         return f"the series is held since {self.since[:10]} by {self.by}: {self.why}"
 
 
 @dataclass(frozen=True, slots=True)
 class SiteState:
-    """What some events say: every release that something happened to, every series that is held by its policy, and by its name
-    the events that noted a policy. `void`: the votes that count for nothing; `gone`: those that are not waited for."""
+    """The state from some events: every release that something happened to, every series on hold by its policy, and by policy
+    name the events that noted a policy. `void`: the votes that count for nothing; `gone`: those that are not awaited."""
 
     events: tuple[Event, ...] = ()
     void: frozenset[int] = frozenset()
@@ -177,22 +178,22 @@ class SiteState:
     policies: Mapping[str, tuple[Event, ...]] = field(default_factory=dict[str, tuple[Event, ...]])
 
 
-_read = SiteState()  # the events that were read last: a registry goes on where it was, and is asked often
+_read = SiteState()  # the last events that were read: a registry continues from there, and is asked often
 
 
 def read_statuses(events: Iterable[Event]) -> dict[ReleaseId, ReleaseStatus]:
-    """Every release that something happened to."""
+    """Return the status of every release that something happened to."""
     return dict(read_state(events).releases)
 
 
 def read_state(events: Iterable[Event]) -> SiteState:
-    """What these events say; goes on from those that were read last."""
+    """Return the state after these events; continues from the last that were read."""
     global _read
     events, before = tuple(events), _read
     known, (void, gone) = len(before.events), _judge_votes(events)
     same = known <= len(events) and all(map(operator.is_, before.events, events))
     changed = (void ^ before.void) | (gone ^ before.gone)
-    if not same or any(number <= known for number in changed):  # other events than those, or some count no more
+    if not same or any(number <= known for number in changed):  # different events, or some no longer count
         before, known = SiteState(), 0
     releases, holds, policies = dict(before.releases), dict(before.holds), dict(before.policies)
     drafts: dict[ReleaseId, dict[str, Any]] = {}
@@ -212,13 +213,14 @@ def read_state(events: Iterable[Event]) -> SiteState:
 
 
 def _judge_votes(events: Sequence[Event]) -> tuple[frozenset[int], frozenset[int]]:
-    """The numbers of the votes that count for nothing; and of the approvals and returns that are no votes to wait for, since who
-    gave them is no reviewer any more, or their key was revoked from before. The latter are the same whatever any vote says.
+    """Return the numbers of the votes that count for nothing, and of the approvals and returns that are not awaited, because
+    their voter is no longer a reviewer, or their key was revoked from an earlier moment. The latter do not depend on the content
+    of any vote.
 
-    Rejections and returns count for nothing that were signed with a key that was revoked from a moment before: else a thief of a
-    reviewer's key could end or stop every release that waits, and each costs a charge. Approvals likewise, where they would lift
-    a return; and returns by somebody who is no reviewer any more, for nobody could lift these. Any other approval is judged where
-    it is counted, when a release is published.
+    Rejections and returns count for nothing if they were signed with a key that was revoked from an earlier moment: otherwise a
+    thief of a reviewer's key could end or stop every release that waits, and each costs a charge. The same holds for approvals
+    that would lift a return, and for returns by somebody who is no longer a reviewer, because nobody could lift these. Any other
+    approval is judged when it is counted, on publication.
     """
     votes = [event for event in events if event.release is not None and event.kind in (APPROVED, RETURNED)]
     rejected = [event for event in events if event.kind == REJECTED]
@@ -238,7 +240,7 @@ def _judge_votes(events: Sequence[Event]) -> tuple[frozenset[int], frozenset[int
     for event in votes:
         if event.kind == RETURNED:
             ends = event.number in revoked or event.number in left
-        else:  # any other approval is judged where it is counted
+        else:
             ends = event.number in revoked and (event.release, event.content["name"]) in returned
         if ends:
             void.add(event.number)
@@ -246,7 +248,7 @@ def _judge_votes(events: Sequence[Event]) -> tuple[frozenset[int], frozenset[int
 
 
 def _list_reviewers(events: Sequence[Event], office: Office | None) -> frozenset[str] | None:
-    """Who is a reviewer by the last list of trusted keys that stands; None where there is no list."""
+    """Return the reviewers in the last valid list of trusted keys; None if there is no list."""
     if office is not None and office.lists:
         return frozenset(name for name, key in office.lists[-1][1].items() if key.role == "reviewer")
     last = next((event for event in reversed(events) if event.kind == "trusted"), None)
@@ -261,12 +263,12 @@ def _draft(
     *,
     counts: bool = True,
 ) -> None:
-    """Put into the drafts what an event says."""
+    """Update the drafts with the content of an event."""
     mine, payload = _begin_draft(release, drafts, releases), event.content
     disclosed_before = mine["disclosed"]
     if event.kind in _STATE:
         moments = {**mine["moments"], BLOCKED if event.kind == LOST else event.kind: event.noted}
-        if event.kind == CANDIDATE:  # another one than was approved
+        if event.kind == CANDIDATE:  # a different candidate from the approved one
             moments.pop(APPROVED, None)
             moments.pop(RETURNED, None)
         mine.update(state=_STATE[event.kind], reason="", code="", since=event.noted, failed="", moments=moments)
@@ -292,7 +294,7 @@ def _draft(
                 mine.update(votes=(*mine["votes"], _read_vote(event, counts=counts)), disclosed=disclosed, decided=decided)
         case "approved" | "returned":
             _take_vote(event, mine, counts=counts)
-        case "publishing":  # it was approved then, whoever left since
+        case "publishing":  # it was approved then, even if reviewers have left since
             mine.update(disclosed={str(mine["candidate_hash"]): event.number, **mine["disclosed"]})
         case "published":
             mine.update(package_hash=payload["package_hash"], package_signed=payload["signed"])
@@ -315,8 +317,8 @@ def _draft(
 def _tell_given_up(
     event: Event, release: ReleaseId, drafts: dict[ReleaseId, dict[str, Any]], releases: Mapping[ReleaseId, ReleaseStatus]
 ) -> None:
-    """Put into the drafts that the votes on candidates which were given up before this one are shown with its own. Not earlier:
-    else whoever may make a revision could open votes by making one."""
+    """Note in the drafts that votes on candidates given up before this one are shown together with its own. Not earlier:
+    otherwise anyone who may make a revision could open votes by making one."""
     for revision in range(release.revision - 1, 0, -1):
         given_up = _begin_draft(ReleaseId(release.policy, release.release, revision), drafts, releases)
         if given_up["candidate_hash"] is not None:
@@ -324,14 +326,14 @@ def _tell_given_up(
 
 
 def _read_vote(event: Event, *, counts: bool) -> Vote:
-    """The vote that an event is of; its reason is what was signed."""
+    """Return the vote in an event; its reason is the signed text."""
     payload = event.content
     why = str(payload["signed"]["statement"]["why"])
     return Vote(event.number, str(payload["name"]), _VERDICTS[event.kind], str(payload["hash"]), event.noted, why, counts)
 
 
 def _take_vote(event: Event, mine: dict[str, Any], *, counts: bool) -> None:
-    """Put an approval or a return into the draft. Once as many people have voted as must approve, the candidate is returned while
+    """Add an approval or a return to the draft. Once as many people have voted as must approve, the candidate is returned while
     the last vote of anybody returns it, and approved when enough approve it; then every later vote is shown at once."""
     payload, digest = event.content, mine["candidate_hash"]
     mine["votes"] = (*mine["votes"], _read_vote(event, counts=counts))
@@ -355,7 +357,7 @@ def _take_vote(event: Event, mine: dict[str, Any], *, counts: bool) -> None:
 def _begin_draft(
     release: ReleaseId, drafts: dict[ReleaseId, dict[str, Any]], releases: Mapping[ReleaseId, ReleaseStatus]
 ) -> dict[str, Any]:
-    """The fields of a release to be changed: a frozen status a thousand times again takes seconds."""
+    """Return the mutable fields of a release: making a frozen status thousands of times takes seconds."""
     if release not in drafts:
         status = releases.get(release, ReleaseStatus(release))
         drafts[release] = {part.name: getattr(status, part.name) for part in dataclasses.fields(status)}
@@ -363,13 +365,13 @@ def _begin_draft(
 
 
 def move(registry: Registry, release: ReleaseId, kind: str, **content: Any) -> Event:
-    """Add an event of a release, if it may follow what the release is in; raises `Blocked` otherwise."""
+    """Add an event of a release and return it, if it may follow the release's state; raises `Blocked` otherwise."""
     check_move(registry, release, kind)
     return registry.add(kind, release, **content)
 
 
 def check_move(registry: Registry, release: ReleaseId, kind: str) -> None:
-    """Raise `Blocked` when an event of this kind may not come now."""
+    """Raise `Blocked` if an event of this kind is not allowed now."""
     status = read_statuses(registry.events).get(release)
     if status is not None and status.lost:
         raise Blocked(
@@ -383,48 +385,47 @@ def check_move(registry: Registry, release: ReleaseId, kind: str) -> None:
 
 
 def status_of(registry: Registry, release: ReleaseId) -> ReleaseStatus:
-    """One release, whether or not anything happened to it."""
+    """Return the status of one release, even if nothing has happened to it."""
     return read_statuses(registry.events).get(release, ReleaseStatus(release))
 
 
 def list_statuses(site: Site) -> dict[ReleaseId, ReleaseStatus]:
-    """Every release of a site that something happened to, as of now."""
+    """Return the current status of every release of a site that something happened to."""
     with site.open_registry(read_only=True) as registry:
         return read_statuses(registry.events)
 
 
 def latest_revision(statuses: Iterable[ReleaseId], policy: str, release: str) -> ReleaseId:
-    """The revision that a run works at: the last that was opened, or the first."""
+    """Return the revision that a run works on: the last that was opened, or the first."""
     mine = [known.revision for known in statuses if (known.policy, known.release) == (policy, release)]
     return ReleaseId(policy, release, max(mine, default=1))
 
 
-# Series that are held: from `held` to `resumed` nothing of the policy is opened or charged, whoever
-# asks.
+# Series on hold: from `held` to `resumed` nothing of the policy is opened or charged, for anyone.
 #
-# Both are events of the registry, with who and why. Nobody signs them: who holds spends nothing,
-# and who resumes only lets go on what policy, caps and approvals allow anyway. What was charged
-# before goes on to its candidate, is reviewed and published as ever.
+# Both are events of the registry, with who and why. Nobody signs them: holding spends nothing, and resuming only allows what
+# policy, caps and approvals allow anyway. Releases that were charged before go on to their candidates, and are reviewed and
+# published as usual.
 
 
 def find_hold(events: Iterable[Event], policy: str) -> Hold | None:
-    """The hold of a policy's series, if it is held."""
+    """Return the hold of a policy's series; None if it is not held."""
     return read_state(events).holds.get(policy)
 
 
 def read_hold(site: Site, policy: str) -> Hold | None:
-    """The hold of a policy's series at a site as of now, if it is held."""
+    """Return the current hold of a policy's series at a site; None if it is not held."""
     with site.open_registry(read_only=True) as registry:
         return find_hold(registry.events, policy)
 
 
 def describe_hold(hold: Hold) -> str:
-    """Who holds a series, since when and why, and what lets it go on."""
+    """Return a sentence on who holds a series, since when and why, and what ends the hold."""
     return f"{hold.description.rstrip('.')}; nothing is opened or charged until `release-pipeline resume {hold.policy}`"
 
 
 def check_not_held(registry: Registry, release: ReleaseId) -> None:
-    """Refuse to open or charge a release of a series that is held: in the transaction that would do so."""
+    """Refuse to open or charge a release of a series on hold; call it in the transaction that would do so."""
     if (hold := find_hold(registry.events, release.policy)) is not None:
         raise Held(
             f"{hold.description.rstrip('.')}. Nothing is opened or charged meanwhile.",
@@ -434,7 +435,7 @@ def check_not_held(registry: Registry, release: ReleaseId) -> None:
 
 
 def hold_series(site: Site, policy: str, *, why: str, by: str) -> Hold:
-    """Hold the series of a policy; its file may be broken, for that is a reason to."""
+    """Hold the series of a policy, and return the hold. The policy's file may be broken: that is a reason to hold."""
     why, by = _check(why, by)
     with site.open_registry() as registry:
         _check_known(site, registry, policy)
@@ -447,7 +448,7 @@ def hold_series(site: Site, policy: str, *, why: str, by: str) -> Hold:
 
 
 def resume_series(site: Site, policy: str, *, why: str, by: str) -> Hold:
-    """Let the series of a policy go on; gives the hold that ends."""
+    """End the hold of a policy's series, and return it."""
     why, by = _check(why, by)
     with site.open_registry() as registry:
         hold = find_hold(registry.events, policy)
@@ -459,14 +460,14 @@ def resume_series(site: Site, policy: str, *, why: str, by: str) -> Hold:
 
 
 def _check(why: str, by: str) -> tuple[str, str]:
-    """The reason and the name, if both are there and can be printed."""
+    """Return the reason and the name; refused unless both are there and can be printed."""
     if not (why := check_line(why)):
         raise WrongUsage("it needs its reason.", where="--why", remedy="It stays in the registry.")
     return why, check_name(by, remedy="Name who holds or resumes.")
 
 
 def _check_known(site: Site, registry: Registry, policy: str) -> None:
-    """Refuse what is no policy of the site and never was."""
+    """Refuse a name that is not, and never was, a policy of the site."""
     names = [file.stem for file in site.policy_files()]
     if policy not in names and policy not in read_state(registry.events).policies:
         known = ", ".join(names) or "none"

@@ -1,4 +1,4 @@
-"""The mathematical core of methods.md, exact to the last integer. NumPy, SciPy, a cipher and a compiler; nothing else."""
+"""The mathematical core of methods.md, exact to the last integer. It needs only NumPy, SciPy, a cipher and a compiler."""
 
 from release_pipeline.mechanisms.accounting.budget import Epsilon
 from release_pipeline.mechanisms.basis.grid import Grid

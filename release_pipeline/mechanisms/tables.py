@@ -1,4 +1,4 @@
-"""The cells of a table: every combination of declared labels, level by level. Nothing of them follows from data."""
+"""The cells of a table: every combination of declared labels, level by level. Nothing about them depends on data."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from release_pipeline.mechanisms.noise import (
     gaussian_magnitude,
 )
 
-MOST_CELLS = 100_000  # of one table, over all of its levels
+MOST_CELLS = 100_000  # in one table, over all of its levels
 MOST_LEVELS = 8
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Shape:
-    """`cells`: how many each level has, the coarsest first; `parents`: for each level but the first, the cell of the level before
-    that each of its cells lies in. A record is in one cell of every level."""
+    """The shape of a table. `cells`: how many each level has, the coarsest first; `parents`: for each level except the first, the
+    cell of the level before that contains each of its cells. A record is in one cell of every level."""
 
     cells: tuple[int, ...]
     parents: tuple[IntArray, ...]
 
     @classmethod
     def of(cls, axes: Sequence[Sequence[Sequence[int]]]) -> Shape:
-        """The shape of a table by axes: for each of them, level by level from the coarsest, the label that each value of its
-        column has. One axis at the most has several levels. Cells are numbered as the labels are, the last axis first.
+        """Return the shape of a table by axes: for each of them, level by level from the coarsest, the label of each value of its
+        column. At most one axis has several levels. Cells are numbered as the labels are, the last axis first.
 
         >>> Shape.of([[[0, 0, 1], [0, 1, 2]], [[0, 1]]]).cells
         (4, 6)
@@ -66,24 +66,22 @@ class Shape:
 
     @property
     def total(self) -> int:
-        """How many cells all levels have."""
+        """Return how many cells all levels have."""
         return sum(self.cells)
 
 
-# What one record can change in a level of a table, and the noise for it.
+# The change of one record in a level of a table, and the noise for it.
 #
 # Neighbours are two tables of n records that differ in one of them; n is public. In a level a
 # record is in one cell.
 #
-# Counts. The replaced record leaves a cell and comes into another: the counts change by 1 twice, 2
-# in L1 and sqrt(2) in L2. A level of one cell has the count n, which is public: nothing changes.
+# Counts. The replaced record moves from one cell to another: the counts change by 1 twice, 2 in L1 and sqrt(2) in L2. A level of
+# one cell has the count n, which is public: nothing changes.
 #
-# Sums of a number x that is declared to lie in [lo, hi], in whole units of its grid, with m =
-# max(|lo|, |hi|). A record with x leaves a cell, one with y comes into another: the sums change by
-# |x| + |y| <= 2 m in L1 and by sqrt(x^2 + y^2) <= sqrt(2) m in L2. Into the same cell: by |x - y|
-# <= hi - lo in both. Since hi - lo <= 2 m, L1 is 2 m; L2 is the larger of sqrt(2) m and hi - lo,
-# which is more where the domain has numbers of both signs. A level of one cell has the second case
-# alone.
+# Sums of a number x that is declared to be in [lo, hi], in whole units of its grid, with m = max(|lo|, |hi|). A record with x
+# leaves a cell, one with y comes into another: the sums change by |x| + |y| <= 2 m in L1 and by sqrt(x^2 + y^2) <= sqrt(2) m in
+# L2. Into the same cell: by |x - y| <= hi - lo in both. Since hi - lo <= 2 m, L1 is 2 m; L2 is the larger of sqrt(2) m and hi -
+# lo, which is more where the domain has numbers of both signs. A level of one cell has only the second case.
 #
 # Weights. What a record adds may be its weight w, or its weight times its number x: whole units of
 # the step of w, or of both steps multiplied. Nothing above needs more than the two ends of what is
@@ -102,26 +100,26 @@ _REMEDY = "Use a larger epsilon, a coarser grid or a narrower domain."
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """How much one replaced record changes the cells of a level, in L1, and in L2 squared."""
+    """The largest change of a level's cells by one replaced record, in L1, and in L2 squared."""
 
     l1: int
     l2_squared: int
 
 
-OF_SOME = ", of some"  # behind the noise of counts whose total is not public: kits that do not know such decline the card
+OF_SOME = ", of some"  # after the noise of counts without a public total: kits that do not know it decline the card
 
 
 @dataclass(frozen=True, slots=True)
 class CellNoise:
-    """The law of the noise of every cell of a level: discrete Laplace of a scale, or discrete Gaussian of a variance; an amount
-    of 0 is none, for what is public."""
+    """The noise distribution of every cell of a level: discrete Laplace of a scale, or discrete Gaussian of a variance; an amount
+    of 0 means none, for public counts."""
 
     law: Literal["Laplace", "Gaussian"]
     amount: Fraction
 
     @classmethod
     def read(cls, text: str) -> CellNoise:
-        """The noise of this name.
+        """Return the noise with this name; raises for any other text.
 
         >>> CellNoise.read("Gaussian 25/2").name
         'Gaussian 25/2'
@@ -136,30 +134,30 @@ class CellNoise:
 
     @property
     def name(self) -> str:
-        """The law with its scale, or its variance."""
+        """Return the distribution with its scale, or its variance."""
         return f"{self.law} {self.amount}"
 
     @property
     def magnitude(self) -> float:
-        """E|Z|, for people."""
+        """Return E|Z|, as a figure for people."""
         if not self.amount:
             return 0.0
         return mean_magnitude(int(self.amount)) if self.law == "Laplace" else gaussian_magnitude(self.amount)
 
     @property
     def spread(self) -> float:
-        """The square of the law's width, to weigh levels by: t^2, or the variance."""
+        """Return the square of the distribution's width, to weight levels by: t^2, or the variance."""
         return float(self.amount * self.amount if self.law == "Laplace" else self.amount)
 
     def loses(self, sensitivity: Sensitivity) -> Fraction:
-        """What a level with this noise loses, of epsilon or of rho."""
+        """Return what a level with this noise loses, of epsilon or of rho."""
         if not self.amount:
             return Fraction(0)
         change = sensitivity.l1 if self.law == "Laplace" else Fraction(sensitivity.l2_squared, 2)
         return change / self.amount
 
     def draw(self, count: int, stream: NoiseStream) -> IntArray:
-        """So many, independent."""
+        """Return so many independent draws."""
         if not self.amount:
             return np.zeros(count, dtype=np.int64)
         if self.law == "Gaussian":
@@ -168,12 +166,12 @@ class CellNoise:
 
 
 def of_counts(cells: int) -> Sensitivity:
-    """Of a level of so many cells that are counted."""
+    """Return the sensitivity of a level of so many cells that are counted."""
     return Sensitivity(2, 2) if cells > 1 else Sensitivity(0, 0)
 
 
 def of_amounts(low: int, high: int, cells: int) -> Sensitivity:
-    """Of a level of so many cells to which a record adds from `low` to `high` units, both of which occur.
+    """Return the sensitivity of a level of so many cells to which a record adds from `low` to `high` units, both of which occur.
 
     >>> of_amounts(3, 80, 5), of_amounts(3, 80, 1)
     (Sensitivity(l1=160, l2_squared=12800), Sensitivity(l1=77, l2_squared=5929))
@@ -185,7 +183,7 @@ def of_amounts(low: int, high: int, cells: int) -> Sensitivity:
 
 
 def multiply_ends(ends: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
-    """From where to where a product goes, one factor of which goes from end to end, and so the other: by the corners of the box.
+    """Return the ends of a product of two factors, given the ends of each: by the corners of the box.
 
     >>> multiply_ends((3, 80), (-2, 10))
     (-160, 800)
@@ -195,13 +193,13 @@ def multiply_ends(ends: tuple[int, int], other: tuple[int, int]) -> tuple[int, i
 
 
 def ends_of(grid: Grid) -> tuple[int, int]:
-    """The ends of a domain in units of its grid from 0."""
+    """Return the ends of a domain in units of its grid from 0."""
     low = sum_units(grid)
     return low, low + grid.width
 
 
 def sum_units(grid: Grid) -> int:
-    """The lower end of a domain in units of its grid from 0: what is added up is this and the place on the grid."""
+    """Return the lower end of a domain in units of its grid from 0: a value adds this plus its position on the grid."""
     low = grid.lo / grid.step
     if low.denominator != 1:
         raise InvalidArgument(
@@ -212,7 +210,7 @@ def sum_units(grid: Grid) -> int:
 
 
 def laplace_noise(sensitivity: Sensitivity, epsilon: Fraction) -> CellNoise:
-    """The least whole scale t >= 1 with L1 / t <= epsilon.
+    """Return noise of the least whole scale t >= 1 with L1 / t <= epsilon.
 
     >>> laplace_noise(Sensitivity(2, 2), Fraction(1, 4)).name
     'Laplace 8'
@@ -226,7 +224,7 @@ def laplace_noise(sensitivity: Sensitivity, epsilon: Fraction) -> CellNoise:
 
 
 def gaussian_noise(sensitivity: Sensitivity, rho: Fraction) -> CellNoise:
-    """The variance that loses just rho: L2^2 / (2 rho).
+    """Return noise of the variance that loses exactly rho: L2^2 / (2 rho).
 
     >>> gaussian_noise(Sensitivity(2, 2), Fraction(1, 50)).name
     'Gaussian 50'
@@ -240,24 +238,23 @@ def gaussian_noise(sensitivity: Sensitivity, rho: Fraction) -> CellNoise:
 
 
 def noise_of_share(sensitivity: Sensitivity, share: Fraction, *, by_rho: bool) -> CellNoise:
-    """The noise of a level that may lose so much of epsilon, or of rho."""
+    """Return the noise of a level that may lose so much of epsilon, or of rho."""
     return gaussian_noise(sensitivity, share) if by_rho else laplace_noise(sensitivity, share)
 
 
 # The noisy cells of a table: exact counts or sums, level by level, and one draw of noise on each.
 #
-# For two tables of n records that differ in one of them, a level of the table loses what `noise`
-# derives for its sensitivity, whatever the data. The noise of different levels is drawn
-# independently, so that the whole loses at most the sum over its levels (basic composition). What
-# is made of noisy cells afterwards reads no data, and loses nothing.
+# For two tables of n records that differ in one of them, a level of the table loses what `noise` derives for its sensitivity, for
+# all data. The noise of different levels is drawn independently, so the whole loses at most the sum over its levels (basic
+# composition). Later steps on noisy cells read no data, and lose nothing.
 
 
-MOST_SUM = 2**61  # what records can add up to: with noise it still fits into 64 bits
+MOST_SUM = 2**61  # the largest sum of records: with noise it still fits into 64 bits
 
 
 def sum_levels(cell: IntArray, amounts: IntArray | None, shape: Shape) -> list[IntArray]:
-    """The exact cells of every level, the coarsest first: how many records are in each, or what their amounts add up to. `cell`
-    is that of each record on the finest level."""
+    """Return the exact cells of every level, the coarsest first: how many records are in each, or what their amounts add up to.
+    `cell` is the cell of each record on the finest level."""
     finest = np.zeros(shape.cells[-1], dtype=np.int64)
     if amounts is None:
         finest += np.bincount(cell, minlength=shape.cells[-1])
@@ -275,13 +272,13 @@ def sum_levels(cell: IntArray, amounts: IntArray | None, shape: Shape) -> list[I
 def measure_levels(
     cell: IntArray, amounts: IntArray | None, shape: Shape, noise: Sequence[CellNoise], stream: NoiseStream
 ) -> list[IntArray]:
-    """The noisy cells of every level, the coarsest first."""
+    """Return the noisy cells of every level, the coarsest first."""
     exact = sum_levels(cell, amounts, shape)
     return [level + law.draw(len(level), stream) for level, law in zip(exact, noise, strict=True)]
 
 
 def check_sum(records: int, most: int) -> None:
-    """Refuse sums that could leave 64 bits: so many records, none of an amount beyond `most` units."""
+    """Refuse sums that could leave 64 bits: of so many records, each of an amount of at most `most` units."""
     if records * most > MOST_SUM:
         raise InvalidArgument(
             f"the sum of {records:,} records might not fit into 64 bits.", remedy="Use a coarser grid or a narrower domain."
@@ -291,26 +288,24 @@ def check_sum(records: int, most: int) -> None:
 # Values that add up, from noisy cells only: least squares, then no negative counts, then whole
 # numbers.
 #
-# Noisy cells contradict each other: groups and what is in them were measured apart, and counts add
-# up to n, which is public. The values that are nearest to all of them, each level weighed by one
-# over its variance, are found on the tree of cells in two passes.
+# Noisy cells contradict each other: groups and their parts were measured separately, and counts add up to n, which is public. The
+# values nearest to all of them, each level weighted by one over its variance, are found on the tree of cells in two passes.
 #
-# Upwards a cell's own number and the sum of those below it are two independent estimates, which are
-# averaged with the inverse of their variances. Downwards what is missing to the value above is
-# shared out in proportion to those variances. That is the least squares solution (each pass is one
-# step of eliminating variables in a tree), and `tests/oracles` compares it with the plain one.
+# Upwards a cell's own number and the sum of those below it are two independent estimates, which are averaged with the inverse of
+# their variances. Downwards the difference to the value above is shared out in proportion to those variances. That is the least
+# squares solution (each pass is one step of eliminating variables in a tree), and `tests/oracles` compares it with the plain one.
 #
-# Then, from the coarsest level down, the values in each group are moved to the nearest ones that
-# add up to the whole number above and, where nothing can be below 0, are not; and rounded, up where
-# most is cut off. All of it reads noisy cells and declared facts only, and loses nothing. Moving
-# values up to 0 makes small cells too large on average: whoever computes uses the noisy cells.
+# Then, from the coarsest level down, the values in each group are moved to the nearest ones that add up to the whole number above
+# and, if no value can be below 0, are not below 0. Then they are rounded, up where most is cut off. All of it reads only noisy
+# cells and declared facts, and loses nothing. Moving values up to 0 makes small cells too large on average: computations should
+# use the noisy cells.
 
 
 def reconcile(
     noisy: Sequence[IntArray], shape: Shape, spread: Sequence[float], *, total: int | None, negative: bool
 ) -> list[IntArray]:
-    """Whole numbers for every level, the coarsest first, that add up, and to `total` where that is known. `spread`: in proportion
-    to the variance of each level, 0 for what is exact; `negative`: whether a cell can be below 0."""
+    """Return whole numbers for every level, the coarsest first, that add up, and to `total` if that is known. `spread`: in
+    proportion to the variance of each level, 0 for an exact one; `negative`: whether a cell can be below 0."""
     wanted = fit_levels(noisy, shape, spread, total=total)
     first = wanted[0] if negative else np.maximum(wanted[0], 0.0)
     values = [np.rint(first).astype(np.int64) if total is None else _share_out(wanted[0], total, negative=negative)]
@@ -327,7 +322,7 @@ def reconcile(
 
 
 def fit_levels(noisy: Sequence[IntArray], shape: Shape, spread: Sequence[float], *, total: int | None) -> list[FloatArray]:
-    """The least squares solution: what is nearest to all noisy cells, and adds up."""
+    """Return the least squares solution: the values nearest to all noisy cells that add up."""
     fitted = [level.astype(np.float64) for level in noisy]
     unsure = [np.full(len(level), of, dtype=np.float64) for level, of in zip(fitted, spread, strict=True)]
     for level in range(len(fitted) - 1, 0, -1):
@@ -349,7 +344,7 @@ def fit_levels(noisy: Sequence[IntArray], shape: Shape, spread: Sequence[float],
 
 
 def _share_out(wanted: FloatArray, total: int, *, negative: bool) -> IntArray:
-    """The whole numbers nearest to those wanted that add up to the total: not below 0 unless they may be."""
+    """Return the whole numbers nearest to the wanted ones that add up to the total: not below 0 unless they may be."""
     if negative:
         moved = wanted + (total - float(wanted.sum())) / len(wanted)
     else:
@@ -358,14 +353,14 @@ def _share_out(wanted: FloatArray, total: int, *, negative: bool) -> IntArray:
 
 
 def level_off(wanted: FloatArray, total: int) -> float:
-    """What is taken from each of these so that what is left above 0 adds up to the total: the nearest such point."""
+    """Return what to subtract from each of these so that the remainders above 0 add up to the total: the nearest such point."""
     down = np.sort(wanted)[::-1]
     off = (np.cumsum(down) - total) / np.arange(1, len(down) + 1)
     return float(off[max(int(np.count_nonzero(down > off)) - 1, 0)])
 
 
 def _round(moved: FloatArray, total: int, *, negative: bool) -> IntArray:
-    """Rounded down, and one more for those that lost most by it (ties: the first), until all is shared out."""
+    """Return the numbers rounded down, plus one for those that lost most by it (ties: the first), until the total is reached."""
     low = np.floor(moved).astype(np.int64)
     order = np.argsort(low - moved, kind="stable")
     rest = total - int(low.sum())
@@ -373,7 +368,7 @@ def _round(moved: FloatArray, total: int, *, negative: bool) -> IntArray:
         each, more = divmod(rest, len(low))
         low += each
         low[order[:more]] += 1
-    while rest < 0:  # sums beyond 2^53, of which floats lose units
+    while rest < 0:  # with sums beyond 2^53 floats lose units
         fits = order[::-1] if negative else order[::-1][low[order[::-1]] > 0]
         taken = fits[: min(-rest, len(fits))]
         low[taken] -= 1

@@ -1,10 +1,10 @@
-"""What is printed as JSON: documents as frozen types, their reader, their schemas.
+"""The documents printed as JSON: frozen types, their reader, their schemas.
 
-What `--json` prints: a document is a dataclass whose fields are its keys, each described where it stands.
+What `--json` prints is a dataclass whose fields are its keys, each described where it is declared.
 
-`schemas` makes the JSON Schemas from these descriptions, and `docs/make_json.py` docs/json.md, so that what is printed, promised
-and explained is one thing. A description may begin with the shape of the text, like `Hash`. Within a version of a format keys are
-added, and none is removed, renamed or given another meaning.
+`schemas` makes the JSON Schemas from these descriptions, and `docs/make_json.py` docs/json.md, so that output, schemas and
+documentation agree. A description may begin with the shape of the text, like `Hash`. Within a version of a format keys are added,
+and none is removed, renamed or given another meaning.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Exactly: TypeAlias = Annotated[str, "pattern:^[0-9]+(\\.[0-9]{1,9})?$"]  # an ep
 Delta: TypeAlias = Annotated[str, "pattern:^0\\.[0-9]{1,30}$"]
 Amount: TypeAlias = Annotated[str, "pattern:^([0-9]+(\\.[0-9]{1,9})?|infinity)$"]
 
-OPTIONAL: Mapping[str, bool] = {"optional": True}  # of a field that is left out where there is nothing to say
+OPTIONAL: Mapping[str, bool] = {"optional": True}  # for a field that is left out if it is empty
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Fault:
     remedy: Annotated[str, "what to do; empty where that is plain"]
 
     def __str__(self) -> str:
-        """The fault in one line, as people read it."""
+        """Return the fault in one line, as people read it."""
         place = self.file if self.line is None else f"{self.file}:{self.line}:{self.column}"
         return f"{place}: {f'{self.option}: ' * bool(self.option)}{self.what}{f' {self.remedy}' * bool(self.remedy)}"
 
@@ -71,7 +71,7 @@ class EpsilonView:
 
 
 def view_epsilon(policy: Policy) -> EpsilonView | None:
-    """The epsilon of a release of the policy; None for a method without."""
+    """Return the epsilon of a release of the policy; None for a method without."""
     if policy.epsilon is None:
         return None
     columns = {name: format_nano(policy.in_epsilon(part.nano)) for name, part in policy.column_epsilon.items()}
@@ -85,7 +85,7 @@ def view_epsilon(policy: Policy) -> EpsilonView | None:
 
 
 def to_json(view: Any) -> dict[str, Any]:
-    """The document as a script reads it; its format first, if it has one of its own."""
+    """Return the document as a script reads it; its format first, if it has one."""
     form = getattr(view, "FORMAT", None)
     document: dict[str, Any] = {} if form is None else {"format": form}
     for field in dataclasses.fields(view):
@@ -108,15 +108,16 @@ def _plain(value: Any) -> Any:
     return value
 
 
-# Stored JSON as frozen dataclasses: what their types say is checked, what they leave out is left
-# out, and nothing is quoted.
+# Stored JSON as frozen dataclasses: the types of their fields are checked, other keys are ignored, and error messages quote no
+# content.
 
 Read = TypeVar("Read")
-Plain: TypeAlias = "float | str | Mapping[Any, Plain] | Sequence[Plain] | None"  # of JSON or YAML, as read or to be written
+Plain: TypeAlias = "float | str | Mapping[Any, Plain] | Sequence[Plain] | None"  # JSON or YAML, as read or to be written
 
 
 def read_as(kind: type[Read], content: Mapping[str, Any], *, where: str) -> Read:
-    """A dataclass from JSON. A field that is Annotated with a `BeforeValidator` is read by its function."""
+    """Return a dataclass read from JSON; raises if the content does not fit. A field that is Annotated with a `BeforeValidator`
+    is read by its function."""
     try:
         return _adapter(kind).validate_python(content)
     except (ValidationError, KeyError, TypeError):
@@ -135,8 +136,7 @@ PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(N
 
 
 def make_object(view: Any, *, is_closed: bool = False) -> dict[str, Any]:
-    """The schema of a document's type; the first part of its docstring describes it. A closed one
-    takes no other keys."""
+    """Return the schema of a document's type; the first part of its docstring describes it. A closed one takes no other keys."""
     hints = typing.get_type_hints(view, include_extras=True)
     if dataclasses.is_dataclass(view):
         fields = dataclasses.fields(view)
@@ -161,7 +161,7 @@ def make_object(view: Any, *, is_closed: bool = False) -> dict[str, Any]:
 
 
 def _forbid_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a key that is left out where there is nothing to say, so it is never null."""
+    """Return the schema of a key that is left out if it is empty, so it is never null."""
     if isinstance(schema.get("type"), list):
         enum = {"enum": [value for value in schema["enum"] if value is not None]} if "enum" in schema else {}
         return {**schema, "type": schema["type"][0], **enum}
@@ -204,7 +204,7 @@ def _make_schema(hint: Any, *, is_closed: bool) -> dict[str, Any]:
 
 
 def _read_note(note: str) -> dict[str, Any]:
-    """What a note of a type adds: a keyword with its value, like `minimum:1`, or a description."""
+    """Return what a note of a type adds: a keyword with its value, like `minimum:1`, or a description."""
     keyword, colon, value = note.partition(":")
     match keyword if colon else "":
         case "pattern" | "format":

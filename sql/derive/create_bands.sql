@@ -1,4 +1,4 @@
--- The band that each number lies in: $edges ascend, and $labels has one more.
+-- The band of each number: $edges ascend, and $labels has one more.
 CREATE OR REPLACE TABLE raw AS
 SELECT
     *,

@@ -1,4 +1,4 @@
--- How many units the second moment comes after the first, of the units that they lie in; nothing where one of them is missing.
+-- How many units the second moment comes after the first, by the units that contain them; NULL if one of them is missing.
 CREATE OR REPLACE TABLE raw AS
 SELECT
     *,

@@ -1,4 +1,4 @@
--- The first number without the others; nothing where one of them is missing.
+-- The first number minus the others; NULL if one of them is missing.
 CREATE OR REPLACE TABLE raw AS
 SELECT
     *,

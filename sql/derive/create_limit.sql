@@ -1,4 +1,4 @@
--- Each number, moved to $bottom or $top where it lies beyond; a limit that is NULL moves none.
+-- Each number, moved to $bottom or $top if it is beyond; a limit that is NULL moves none.
 CREATE OR REPLACE TABLE raw AS
 SELECT
     *,

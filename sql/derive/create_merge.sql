@@ -1,4 +1,4 @@
--- The group of each entry: $entries in the order of $groups; $other for what is not listed.
+-- The group of each entry: $entries in the order of $groups; $other for entries that are not listed.
 CREATE OR REPLACE TABLE raw AS
 SELECT
     *,

@@ -1,4 +1,4 @@
--- The period that each date lies in: $every is year, quarter, month, week or day.
+-- The period of each date: $every is year, quarter, month, week or day.
 CREATE OR REPLACE TABLE raw AS
 SELECT
     *,

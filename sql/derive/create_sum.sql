@@ -1,4 +1,4 @@
--- The sum of the numbers; nothing where one of them is missing.
+-- The sum of the numbers; NULL if one of them is missing.
 CREATE OR REPLACE TABLE raw AS
 SELECT
     *,

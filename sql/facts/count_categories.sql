@@ -1,5 +1,5 @@
--- Counts about one categorical column, never a value. $declared: the categories that the policy lists; $filled: for what is missing.
--- What is written alike is read once.
+-- Counts about one categorical column, never a value. $declared: the categories that the policy lists; $filled: replaces missing
+-- entries. Equal texts are read once.
 SELECT
     coalesce(sum(records) FILTER (WHERE entry IS NULL), 0)                       AS missing,
     coalesce(sum(records) FILTER (WHERE NOT list_contains($declared, entry)), 0) AS undeclared,

@@ -1,4 +1,4 @@
--- Of each two policies, of one population or of two: how many people are in both.
+-- For each two policies, of one population or of two: how many people are in both.
 WITH members AS (SELECT DISTINCT population, policy, id FROM everybody)
 SELECT
     a.population AS population,

@@ -1,6 +1,7 @@
--- Counts about one numeric column, never a value; a row stands for as many records as `times` says. $low, $high, $step: the declared
--- domain and grid; $fill: for what is missing; $codes, $texts: entries that are no value. Outside is what the grid does not bring back to the ends of the domain. Repeats are
--- counted on what would be masked: filled, clamped and on the grid; of one of $parts parts of these numbers.
+-- Counts about one numeric column, never a value; a row represents `times` records. $low, $high, $step: the declared domain and
+-- grid; $fill: replaces missing numbers; $codes, $texts: entries that are no value. Numbers that the grid does not round to the
+-- ends of the domain are outside. Repeats are counted on what would be masked (filled, clamped and on the grid), in one of $parts
+-- parts of these numbers.
 WITH read AS (
     SELECT
         {{times}} AS times,

@@ -1,5 +1,5 @@
--- Counts about the column that says whose record it is, of one of $parts parts of the persons. $allowed: records per person and
--- release.
+-- Counts about the column that identifies the person of a record, for one of $parts parts of the persons. $allowed: records per
+-- person and release.
 SELECT
     coalesce(sum(records) FILTER (WHERE person IS NULL), 0)             AS missing,
     count(*) FILTER (WHERE person IS NOT NULL)                          AS persons,

@@ -1,4 +1,4 @@
--- Records where something stands that cannot be read as what it must be, or is infinite; what is missing, or one of $codes, is not
+-- Records with an entry that cannot be read as its declared type, or is infinite; missing entries, and those in $codes, are not
 -- counted.
 SELECT
     count(*) FILTER (

@@ -1,2 +1,2 @@
--- What each charge costs at most, in one definition and scope each; NULL is infinity.
+-- The largest cost of each charge, in one definition and scope each; NULL is infinity.
 CREATE TABLE losses (population VARCHAR, release VARCHAR, what VARCHAR, loss HUGEINT);

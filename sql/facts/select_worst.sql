@@ -1,4 +1,4 @@
--- The most that one person was charged for over all populations, for each definition and scope; NULL is infinity.
+-- The largest total charge of one person over all populations, for each definition and scope; NULL is infinity.
 WITH sums AS (
     SELECT what, id, CASE WHEN bool_or(loss IS NULL) THEN NULL ELSE sum(loss) END AS total
     FROM (SELECT DISTINCT population, release, id FROM everybody) JOIN losses USING (population, release)

@@ -1,2 +1,2 @@
--- Of Postgres: what a query gives, to be read part by part.
+-- Postgres: the result of a query, to be read part by part.
 DECLARE {{cursor}} NO SCROLL CURSOR FOR {{query}};

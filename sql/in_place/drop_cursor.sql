@@ -1,2 +1,2 @@
--- Of Postgres: what was sorted for it is no longer needed.
+-- Postgres: the sorted result is no longer needed.
 CLOSE {{cursor}};

@@ -1,2 +1,2 @@
--- Of Postgres: the next records of a cursor.
+-- Postgres: the next records of a cursor.
 FETCH {{records}} FROM {{cursor}};

@@ -1,2 +1,2 @@
--- Of Postgres: the records whose numbers have the smallest hashes. The seed chooses them, and does nothing else.
+-- Postgres: the records whose numbers have the smallest hashes. Only the seed chooses them.
 SELECT {{columns}} FROM {{records}} ORDER BY hashtextextended({{number}}, {{seed}}), {{number}} LIMIT {{count}};

@@ -1,2 +1,2 @@
--- Of Postgres: some columns of these records.
+-- Postgres: some columns of these records.
 SELECT {{columns}} FROM {{records}};

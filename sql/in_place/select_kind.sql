@@ -1,2 +1,2 @@
--- Of Postgres: the type of a column, of which nothing is read.
+-- Postgres: the type of a column; none of its entries are read.
 SELECT pg_typeof((SELECT {{column}} FROM {{table}} LIMIT 0))::text AS kind;

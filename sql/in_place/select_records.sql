@@ -1,2 +1,2 @@
--- Of Postgres: the needed columns of the records of one release.
+-- Postgres: the needed columns of the records of one release.
 SELECT {{columns}} FROM {{table}} WHERE {{condition}};

@@ -1,2 +1,2 @@
--- As much as a run's share of memory lets DuckDB take.
+-- The memory that DuckDB may use: the run's share.
 SET memory_limit = '{{bytes}}B';

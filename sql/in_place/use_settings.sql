@@ -1,5 +1,5 @@
--- Of Postgres: how records are written as text, so that their sum is the same for every session; and how readings are planned. The
--- memory is what a table of counts should have.
+-- Postgres: how records are written as text, so that their sum is the same for every session; and how queries are planned. The
+-- memory is enough for a table of counts.
 SELECT set_config('extra_float_digits', '1', true), set_config('datestyle', 'ISO, YMD', true),
        set_config('intervalstyle', 'postgres', true), set_config('timezone', 'UTC', true), set_config('bytea_output', 'hex', true),
        set_config('cursor_tuple_fraction', '1', true),

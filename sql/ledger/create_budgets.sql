@@ -1,4 +1,4 @@
--- What is spent of each population's cap, in the unit of the cap: nano-epsilon or releases. Changed in the transaction of each
+-- The spent part of each population's cap, in the unit of the cap: nano-epsilon or releases. Changed in the transaction of each
 -- charge, and never over the cap.
 CREATE TABLE IF NOT EXISTS budgets (
     population VARCHAR NOT NULL,

@@ -1,4 +1,4 @@
--- As create_budgets, whose numbers have another name here.
+-- Like create_budgets, whose number type has another name here.
 CREATE TABLE budgets (
     population VARCHAR NOT NULL,
     unit       VARCHAR NOT NULL,

@@ -1,2 +1,2 @@
--- No number twice, whoever writes: what holds even where the lock does not.
+-- No number occurs twice, whoever writes: this holds even if the lock does not.
 CREATE UNIQUE INDEX ON events (number);

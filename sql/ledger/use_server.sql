@@ -1,5 +1,5 @@
--- Of this session: how long it waits for another writer, and after how many seconds of silence the server gives up a host that is
--- gone. A commit that was answered is on the server's disk, whatever its default is.
+-- For this session: how long it waits for another writer, and after how many seconds of silence the server gives up a host that
+-- is gone. An acknowledged commit is on the server's disk, for every default.
 SELECT
     set_config('lock_timeout', $wait, FALSE),
     set_config('tcp_keepalives_idle', '30', FALSE),

@@ -1,2 +1,2 @@
--- Everything that is left, into a file of its own: what was removed from the old one stays readable in its free pages.
+-- Everything that remains, copied to a separate file: removed data stays readable in the free pages of the old one.
 COPY FROM DATABASE {{vault}} TO {{copy}};

@@ -1,2 +1,2 @@
--- Which letters have another compatible form, as a class of a regular expression.
+-- The letters with a different compatible form, as a class of a regular expression.
 SET VARIABLE compatible_letters = $letters;

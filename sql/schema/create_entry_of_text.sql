@@ -1,2 +1,2 @@
--- Text as it is compared: without spaces around it; nothing is NULL.
+-- Text for comparisons: without spaces around it; empty text becomes NULL.
 CREATE OR REPLACE TEMP MACRO entry_of_text(written) AS nullif(trim(written), '');

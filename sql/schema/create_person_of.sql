@@ -1,7 +1,7 @@
--- A person as they are told apart, however somebody wrote them: compatible forms (NFKC), case, what is not seen (spaces and controls of
--- every kind, formats, fillers, selectors), and zeros around a number are one. NFKC is NFC of every letter's compatible form, and the
--- variables have these letters and forms; to look up one letter after the other takes a hundred times what all else does. Hashes of this
--- are compared over years: what is plain ASCII must stay what it is.
+-- The identity of a person, independent of spelling: compatible forms (NFKC), case, invisible characters (spaces and controls of
+-- every kind, formats, fillers, selectors), and zeros around a number are folded. NFKC is NFC of every letter's compatible form,
+-- and the variables have these letters and forms; looking up one letter after the other takes a hundred times as long as the
+-- rest. Hashes of this are compared over years: the result for plain ASCII must never change.
 CREATE OR REPLACE TEMP MACRO person_of(entry) AS
     regexp_replace(
         regexp_replace(

@@ -1,2 +1,2 @@
--- What has a zone is read in UTC, wherever the machine stands.
+-- Moments with a zone are read in UTC, independent of the machine's zone.
 SET TimeZone = 'UTC';

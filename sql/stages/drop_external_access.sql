@@ -1,2 +1,2 @@
--- A delivered DuckDB file reaches no other file from here on, whatever its views and macros say. It cannot be undone.
+-- From here on a delivered DuckDB file can reach no other file, through views or macros. It cannot be undone.
 SET enable_external_access = false;

@@ -1,2 +1,2 @@
--- They are known now.
+-- The new hashes are stored, so this table is no longer needed.
 DROP TABLE new_identities;

@@ -1,2 +1,2 @@
--- They are counted.
+-- Persons are counted, so this table is no longer needed.
 DROP TABLE persons;

@@ -1,2 +1,2 @@
--- They are counted.
+-- Persons are counted, so this view is no longer needed.
 DROP VIEW persons;

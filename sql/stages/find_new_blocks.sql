@@ -1,5 +1,5 @@
--- In which block everybody is now whom the vault knows of a policy. Who is not in this release stays with those of their earlier
--- block: most of them decide.
+-- The current block of everybody whom the vault knows from a policy. People who are not in this release stay with those of their
+-- earlier block: the majority decides.
 WITH
 owner AS (
     SELECT

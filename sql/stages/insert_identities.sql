@@ -1,2 +1,2 @@
--- The hashes by which the people of this release are found in other populations too, each once.
+-- The hashes that identify the people of this release in other populations too, each once.
 INSERT INTO main.identities SELECT person, everywhere FROM {{table}};

@@ -1,5 +1,5 @@
--- The tables of this release, and their columns in order. What is no table, as a view, is not of it, nor is a generated column: it
--- may tell something else each time that it is asked.
+-- The tables of this release, and their columns in order. Views are not included, nor are generated columns: they may give a
+-- different result for each query.
 SELECT table_name, column_name
 FROM duckdb_columns()
 WHERE schema_name = current_schema() AND table_oid IN (SELECT table_oid FROM duckdb_tables() WHERE schema_name = current_schema())

@@ -1,2 +1,2 @@
--- The charged releases, as they are summed up; a table of few rows.
+-- The charged releases in the form that is summed; a table of few rows.
 SELECT encode(release || ' ' || people::VARCHAR) AS row_of FROM main.charged;

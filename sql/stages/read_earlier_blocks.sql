@@ -1,4 +1,4 @@
--- The block that each record's person was in, in earlier releases of a policy; -1 of who was in none.
+-- The block of each record's person in earlier releases of a policy; -1 if in none.
 WITH owner AS (
     SELECT person, rowid AS place, row_number() OVER (PARTITION BY person ORDER BY rowid) AS nth
     FROM {{owners}}

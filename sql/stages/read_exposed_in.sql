@@ -1,2 +1,2 @@
--- Who is in one release. What stands before them in stages/read_exposed is the same of all.
+-- Who is in one release. The columns before the hash in stages/read_exposed are the same for all.
 SELECT person AS row_of FROM main.exposed WHERE release = $release;

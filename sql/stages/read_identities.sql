@@ -1,2 +1,2 @@
--- By which hashes people are found, as it is summed up.
+-- The hashes that identify people, in the form that is summed.
 SELECT person || everywhere AS row_of FROM {{table}};

@@ -1,2 +1,2 @@
--- The needed columns of a source table, as they are.
+-- The needed columns of a source table, unchanged.
 SELECT {{columns}} FROM {{table}};

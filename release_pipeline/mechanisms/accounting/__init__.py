@@ -1,1 +1,1 @@
-"""What a release costs, how far one record moves a sum, and the scale of noise that this asks for."""
+"""The cost of a release, how far one record moves a sum, and the noise scale that follows."""

@@ -37,10 +37,10 @@ class Epsilon:
 
     @classmethod
     def of(cls, value: EpsilonLike) -> Epsilon:
-        """The exact epsilon of a decimal text, Decimal, Fraction or int; the one just below for a float.
+        """Return the exact epsilon of a decimal text, Decimal, Fraction or int; for a float the one just below.
 
         A float is read as the shortest decimal that prints as it (0.7 is seven tenths) and rounded *down* to nano-epsilon,
-        so that what is spent is never more than what was named. Anything else must be a whole number of nano-epsilon.
+        so that the spent budget is never more than the declared one. Anything else must be a whole number of nano-epsilon.
 
         >>> Epsilon.of(1 / 3).nano, Epsilon.of("2").nano
         (333333333, 2000000000)
@@ -61,11 +61,11 @@ class Epsilon:
 
     @property
     def fraction(self) -> Fraction:
-        """The exact rational value."""
+        """Return the exact rational value."""
         return Fraction(self.nano, NANO)
 
     def split(self, weights: Sequence[int | Decimal | Fraction]) -> tuple[Epsilon, ...]:
-        """Parts in proportion to `weights` that add up to self exactly, by largest remainder (ties: the earlier part).
+        """Return parts in proportion to `weights` that add up to self exactly, by largest remainder (ties: the earlier part).
 
         Sequential composition (methods.md section 0): the parts together cost self, no unit more or less.
 
@@ -75,7 +75,7 @@ class Epsilon:
         return _split(self.nano, tuple(weights))
 
     def times(self, count: int) -> Epsilon:
-        """What `count` equal charges cost (basic composition, or group privacy of eps-DP)."""
+        """Return what `count` equal charges cost (basic composition, or group privacy of eps-DP)."""
         return Epsilon(self.nano * count)
 
     def __add__(self, other: Epsilon) -> Epsilon:
@@ -107,7 +107,7 @@ class Epsilon:
 
 
 def format_nano(nano: int) -> str:
-    """Any number of nano-epsilon as a decimal: sums and bounds may go beyond what one release may have.
+    """Return any number of nano-epsilon as a decimal: sums and bounds may go beyond what one release may have.
 
     >>> format_nano(2_500_000_000), format_nano(3 * 10**16)
     ('2.5', '30000000')
@@ -140,8 +140,7 @@ def _exact(value: Decimal | Fraction | str | int | float) -> Fraction:
         raise InvalidArgument("epsilon is not a decimal number.", remedy="Write it like 0.5 or 2.") from None
 
 
-# Zero-concentrated differential privacy (BS16): which epsilon a rho gives at a delta, and what an
-# epsilon costs in rho.
+# Zero-concentrated differential privacy (BS16): the epsilon of a rho at a delta, and the cost of an epsilon in rho.
 #
 # rho-zCDP implies (epsilon, delta)-DP for every alpha > 1 with (CKS20)
 #
@@ -156,24 +155,23 @@ def _exact(value: Decimal | Fraction | str | int | float) -> Fraction:
 #
 #     epsilon = (2 alpha - 1) rho + ln(x / alpha),    with rho = (L - ln alpha) / x^2,
 #
-# which falls in x. Floats look for x, by halving, and nothing rests on them: every alpha gives a
-# bound that holds, and what is said is that bound for the x that was found, with 100 digits and
-# rounded against us. The margin is far more than the last digits of its few operations: of its
-# terms none is above 10^35 where delta has 30 decimals at the most.
+# which falls in x. Floats search for x, by halving, but no guarantee depends on them: every alpha gives a valid bound, and the
+# result is the bound for the x found, with 100 digits and rounded against us. The margin is far more than the last digits of its
+# few operations: none of its terms is above 10^35 if delta has at most 30 decimals.
 #
 # eps-DP is (eps^2 / 2)-zCDP (BS16 Prop. 1.4), and never the other way round. rho of releases about
 # the same people adds up, and for g records of one person it is g^2 times that of one. Amounts are
 # whole nano-rho, as those of epsilon are whole nano-epsilon.
 
 
-DECIMALS = 30  # of a delta, at the most
+DECIMALS = 30  # at most, of a delta
 _DIGITS, _MARGIN = 100, Decimal("1e-50")
-_LEAST, _MOST = 1e-40, 1e31  # x lies between: L >= 10^-30 gives the one, alpha <= 1/delta the other
+_LEAST, _MOST = 1e-40, 1e31  # bounds of x: L >= 10^-30 gives the lower, alpha <= 1/delta the upper
 _HALVINGS = 200  # of the logarithm of x: to the last bit of a float
 
 
 def epsilon_of(nano_rho: int, delta: Decimal) -> int:
-    """The least nano-epsilon for which rho-zCDP is known to give (epsilon, delta)-DP: rounded up.
+    """Return the least nano-epsilon for which rho-zCDP is known to give (epsilon, delta)-DP: rounded up.
 
     >>> epsilon_of(10**8, Decimal("0.000001"))
     2141938929
@@ -194,7 +192,7 @@ def epsilon_of(nano_rho: int, delta: Decimal) -> int:
 
 @lru_cache(maxsize=1024)
 def rho_within(nano_epsilon: int, delta: Decimal) -> int:
-    """The most nano-rho that gives (epsilon, delta)-DP: rounded down, 0 where there is none.
+    """Return the most nano-rho that gives (epsilon, delta)-DP: rounded down, 0 if there is none.
 
     >>> rho_within(10**9, Decimal("0.000001")), rho_within(3 * 10**9, Decimal("0.000001"))
     (24355970, 185069840)
@@ -215,7 +213,7 @@ def rho_within(nano_epsilon: int, delta: Decimal) -> int:
 
 
 def rho_of_pure(nano_epsilon: int) -> int:
-    """The nano-rho that eps-DP costs: eps^2 / 2, rounded up.
+    """Return the nano-rho that eps-DP costs: eps^2 / 2, rounded up.
 
     >>> rho_of_pure(10**9), rho_of_pure(1)
     (500000000, 1)
@@ -224,7 +222,7 @@ def rho_of_pure(nano_epsilon: int) -> int:
 
 
 def check_delta(delta: Decimal) -> None:
-    """A delta lies between 0 and 1, and has 30 decimals at the most."""
+    """Refuse a delta that is not between 0 and 1, or has more than 30 decimals."""
     if not delta.is_finite() or not 0 < delta < 1:
         raise InvalidArgument("delta lies outside 0 to 1.", where="delta", remedy="Name a small one, like 0.000001.")
     exponent = delta.normalize().as_tuple().exponent
@@ -233,14 +231,14 @@ def check_delta(delta: Decimal) -> None:
 
 
 def _log(delta: Decimal) -> float:
-    """ln(1/delta): of a delta near 1, too, more than 0."""
+    """Return ln(1/delta), which is above 0 also for a delta near 1."""
     with localcontext() as context:
         context.prec = _DIGITS
         return float(-delta.ln())
 
 
 def _halve(is_left: Callable[[float], bool]) -> float:
-    """The place where what holds on the left ends, on the scale of logarithms."""
+    """Return the point where a condition that holds on the left ends, by halving on the scale of logarithms."""
     low, high = math.log(_LEAST), math.log(_MOST)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2

@@ -1,6 +1,6 @@
-"""How a method that works column by column gets its sums, and the rule that gives each of them its noise scale.
+"""The kinds of sums of a method that works column by column, and the rule that gives each of them its noise scale.
 
-A rule holds everything that is known of the scales before and after the data are seen: the scales themselves, the one public
+A rule has everything known about the scales before and after the data are read: the scales themselves, the one public
 bound on them, and how large the noise of a cluster can be. Each rule has its derivation. `Sums` says which sums are
 published, and how far one changed record can move them (`sensitivity`).
 """
@@ -36,12 +36,12 @@ ROUNDED = 1 + 1e-6  # covers the headroom of the calibration and what its last s
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Which sum of each cluster is published, and what one changed record does to all of them.
+    """The sum that is published of each cluster, and how one changed record affects all of them.
 
     `reach(k)`: B, the most that the moves max(up_j, down_j) of all clusters can add up to, in widths W of the domain, for
-    clusters of k records or more. `bias`: what taking this sum in place of the plain one can move a column's total by, in widths.
+    clusters of k records or more. `bias`: how far using this sum instead of the plain one can move a column's total, in widths.
 
-    Of trimmed sums T_j that is 1: T_j - S_j = (x_2 - x_1) - (x_n - x_{n-1}) in cluster j. The first gaps of all clusters are
+    For trimmed sums T_j the bias is 1: T_j - S_j = (x_2 - x_1) - (x_n - x_{n-1}) in cluster j. The first gaps of all clusters are
     disjoint pieces of [0, W], so are the last ones: |sum_j (T_j - S_j)| <= W.
     """
 
@@ -54,12 +54,12 @@ class Sums:
 
 
 def _plain_reach(k: int) -> int:
-    """B = 2: the ups of plain sums add up to at most W, and so do the downs."""
+    """Return B = 2: the ups of plain sums add up to at most W, and so do the downs."""
     return 2
 
 
 def _trimmed_reach(k: int) -> int:
-    """B = 2, and 3 for clusters of three.
+    """Return B = 2, or 3 for clusters of three.
 
     In the gaps g_1 .. g_{c-1} between the sorted values of a cluster, up = (g_2 + .. + g_{c-1}) + g_2 + g_{c-1} and down = (g_1 +
     .. + g_{c-2}) + g_{c-2} + g_1: for c >= 4 both are at most twice the cluster's range, for c = 3 they are 3 g_2 and 3 g_1. The
@@ -69,7 +69,7 @@ def _trimmed_reach(k: int) -> int:
 
 
 def _trimmed_moves(clusters: RankClusters, width: int) -> Moves:
-    return trimmed_moves(clusters)  # which no end of the domain is part of
+    return trimmed_moves(clusters)  # no end of the domain is part of it
 
 
 PLAIN = Sums("plain", 1, RankClusters.sums, plain_moves, _plain_reach, bias=0)
@@ -78,8 +78,8 @@ TRIMMED = Sums("trimmed", 3, trimmed_sums, _trimmed_moves, _trimmed_reach, bias=
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What the scales t_j of all sums of a column do not exceed, over all data. `scale`: none of them is larger, None where one
-    alone may be as large as all; `total` >= sum t_j; `root` >= sqrt(sum t_j^2)."""
+    """Upper bounds on the scales t_j of all sums of a column, over all data. `scale`: none of them is larger, None if a single
+    one may be as large as all together; `total` >= sum t_j; `root` >= sqrt(sum t_j^2)."""
 
     scale: int | None
     total: float
@@ -88,7 +88,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class ScaleRule:
-    """How the noise scale of each cluster's sum is found, and what is known of it from declared facts only.
+    """The rule for the noise scale of each cluster's sum, and what is known about it from declared facts only.
 
     `is_public`: every sum has the same scale, which anybody can compute (`public_scale`). `grows`: the bound grows with the
     number of clusters.
@@ -98,35 +98,36 @@ class ScaleRule:
     grows: bool = False
 
     def public_scale(self, width: int, epsilon: Epsilon) -> int | None:
-        """The scale of every sum, where anybody can compute it; None where the data decide."""
+        """Return the scale of every sum, if anybody can compute it; None if it depends on the data."""
         return None
 
     @abstractmethod
     def scales(self, clusters: RankClusters, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
-        """The scale of each sum."""
+        """Return the scale of each sum."""
 
     @abstractmethod
     def worst(self, sums: Sums, *, k: int, clusters: int, width: int, epsilon: Epsilon) -> int:
-        """The one public bound: no scale is larger, over all data. It needs declared facts and the number of clusters, which
-        follows from that of the records."""
+        """Return the one public bound: no scale is larger, over all data. It needs declared facts and the number of clusters,
+        which follows from that of the records."""
 
     def least(self, width: int, epsilon: Epsilon) -> int:
-        """No scale is smaller, over all data; 0 where a sum may have no noise, as that of a cluster of equal values."""
+        """Return a lower bound on all scales, over all data; 0 if a sum may have no noise, like that of a cluster of equal
+        values."""
         return 0
 
     @abstractmethod
     def bound_all(self, sums: Sums, *, k: int, sizes: IntArray, width: int, epsilon: Epsilon) -> Bounds | None:
-        """What the scales of clusters of these sizes, of k records or more, do not exceed together. None where the rounding of
-        so many of them is not bounded."""
+        """Return bounds on all scales of clusters of these sizes, of k records or more. None if the rounding of so many of them
+        is not bounded."""
 
     @abstractmethod
     def mean_noise(self, sums: Sums, *, k: int, clusters: int | None, width: int, epsilon: Epsilon) -> float | None:
-        """E|Z| on the sum of a cluster of k records, in grid units: the figure itself where the scale is public, or else the most
-        over all data. None where that needs the number of clusters, which is not known."""
+        """Return E|Z| on the sum of a cluster of k records, in grid units: exact if the scale is public, else the most over all
+        data. None if that needs the number of clusters, which is not known."""
 
 
 def mean_magnitude(scale: int) -> float:
-    """E|Z| = 1 / sinh(1/t) of the discrete Laplace.
+    """Return E|Z| = 1 / sinh(1/t) of the discrete Laplace.
 
     >>> round(mean_magnitude(1), 4), round(mean_magnitude(1000), 1)
     (0.8509, 1000.0)
@@ -135,66 +136,66 @@ def mean_magnitude(scale: int) -> float:
 
 
 def domain_scale(width: int, epsilon: Epsilon) -> int:
-    """t = ceil(W / eps): noise for a change as wide as the whole domain."""
+    """Return t = ceil(W / eps): noise for a change as wide as the whole domain."""
     return int(scales_for(np.array([width]), epsilon)[0])
 
 
 @dataclass(frozen=True, slots=True)
 class OfDomain(ScaleRule):
     """t = ceil(W / eps) for every sum: all moves of one change add up to at most W (methods.md section 2). A rule with another
-    public scale overrides `size`, and everything that is said of the noise follows."""
+    public scale overrides `size`, and all other figures of the noise follow."""
 
     is_public: bool = True
 
     def size(self, width: int, epsilon: Epsilon) -> int:
-        """The largest scale of a sum."""
+        """Return the largest scale of a sum."""
         return math.ceil(width / epsilon.fraction)
 
     def public_scale(self, width: int, epsilon: Epsilon) -> int | None:
-        """The scale of every sum."""
+        """Return the scale of every sum."""
         scale = self.size(width, epsilon)
         if scale > MAX_SCALE:
             raise refuse_scale()
         return scale
 
     def scales(self, clusters: RankClusters, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
-        """The same for each."""
+        """Return the same scale for each sum."""
         return np.full(clusters.count, self.public_scale(width, epsilon), dtype=np.int64)
 
     def worst(self, sums: Sums, *, k: int, clusters: int, width: int, epsilon: Epsilon) -> int:
-        """What each has."""
+        """Return the scale of every sum."""
         return self.size(width, epsilon)
 
     def least(self, width: int, epsilon: Epsilon) -> int:
-        """What each has."""
+        """Return the scale of every sum."""
         return self.size(width, epsilon)
 
     def bound_all(self, sums: Sums, *, k: int, sizes: IntArray, width: int, epsilon: Epsilon) -> Bounds:
-        """p scales of that size at most."""
+        """Return bounds for p scales of at most that size."""
         t, p = self.size(width, epsilon), len(sizes)
         return Bounds(t, float(p) * t, math.sqrt(p) * t)
 
     def mean_noise(self, sums: Sums, *, k: int, clusters: int | None, width: int, epsilon: Epsilon) -> float:
-        """Of the scale that each has."""
+        """Return E|Z| for the scale of every sum."""
         return mean_magnitude(self.size(width, epsilon))
 
 
 @dataclass(frozen=True, slots=True)
 class OfDomainByRho(OfDomain):
     """Variance W^2 / (2 rho) for every sum: the list of sums changes by at most W in L1 (methods.md section 2), and by no more in
-    L2. What is given as epsilon is rho here; the scale that is named is the standard deviation, rounded up."""
+    L2. Here the argument epsilon is rho, and the scale is the standard deviation, rounded up."""
 
     def variance(self, width: int, rho: Epsilon) -> Fraction:
-        """Of the discrete Gaussian on each sum, exactly."""
+        """Return the exact variance of the discrete Gaussian on each sum."""
         return Fraction(width * width) / (2 * rho.fraction)
 
     def size(self, width: int, epsilon: Epsilon) -> int:
-        """sigma, rounded up."""
+        """Return sigma, rounded up."""
         square = self.variance(width, epsilon)
         return math.isqrt(-(-square.numerator // square.denominator) - 1) + 1
 
     def mean_noise(self, sums: Sums, *, k: int, clusters: int | None, width: int, epsilon: Epsilon) -> float:
-        """Of that discrete Gaussian."""
+        """Return E|Z| of that discrete Gaussian."""
         return gaussian_magnitude(self.variance(width, epsilon))
 
 
@@ -205,14 +206,14 @@ class LocalSensitivity(OfDomain):
     is_public: bool = False
 
     def public_scale(self, width: int, epsilon: Epsilon) -> None:
-        """None: the values of a cluster decide."""
+        """Return None: the values of a cluster decide."""
 
     def scales(self, clusters: RankClusters, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
-        """By the values of each cluster."""
+        """Return the scales by the values of each cluster."""
         return scales_for(prop8_sensitivity(clusters, width), epsilon)
 
     def least(self, width: int, epsilon: Epsilon) -> int:
-        """Half of the domain: W - x_1 and x_n add up to W at the least."""
+        """Return half of the domain's scale: W - x_1 and x_n add up to at least W."""
         return -(-self.size(width, epsilon) // 2)
 
 
@@ -221,20 +222,20 @@ class OfMoves(ScaleRule):
     """IDP24 Prop. 9: t_j = ceil(D_j / eps) with D_j = max(up_j, down_j). One cluster may have all of B W."""
 
     def scales(self, clusters: RankClusters, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
-        """By how far each sum can move."""
+        """Return the scales by how far each sum can move."""
         return scales_for(moves.worst, epsilon)
 
     def worst(self, sums: Sums, *, k: int, clusters: int, width: int, epsilon: Epsilon) -> int:
-        """ceil(B W / eps)."""
+        """Return ceil(B W / eps)."""
         return math.ceil(sums.reach(k) * width / epsilon.fraction)
 
     def bound_all(self, sums: Sums, *, k: int, sizes: IntArray, width: int, epsilon: Epsilon) -> Bounds:
-        """t_j = ceil(D_j/eps) <= D_j/eps + 1 where D_j > 0, sum D_j <= B W, and sum D_j^2 <= (sum D_j)^2."""
+        """Return bounds: t_j = ceil(D_j/eps) <= D_j/eps + 1 if D_j > 0, sum D_j <= B W, and sum D_j^2 <= (sum D_j)^2."""
         p, reach = len(sizes), float(sums.reach(k) * width / epsilon.fraction)
         return Bounds(None, reach + p, reach + math.sqrt(p))
 
     def mean_noise(self, sums: Sums, *, k: int, clusters: int | None, width: int, epsilon: Epsilon) -> float:
-        """E|Z| is below t, and ceil adds less than 1."""
+        """Return a bound on E|Z|, which is below t; ceil adds less than 1."""
         return sums.reach(k) * width / float(epsilon) + 1
 
 
@@ -245,18 +246,18 @@ class Calibrated(ScaleRule):
     grows: bool = True
 
     def scales(self, clusters: RankClusters, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
-        """By all moves together."""
+        """Return the scales by all moves together."""
         return calibrate_column(moves, clusters.size, epsilon)
 
     def worst(self, sums: Sums, *, k: int, clusters: int, width: int, epsilon: Epsilon) -> int:
-        """For a last cluster of up to 2k - 1 records."""
+        """Return the bound for a last cluster of up to 2k - 1 records."""
         reach = calibrated_reach(sums.reach(k), clusters, stretch=(2 - 1 / k) ** (1 / 3))
         return math.ceil(Fraction(reach) * width / epsilon.fraction) + 1
 
     def bound_all(self, sums: Sums, *, k: int, sizes: IntArray, width: int, epsilon: Epsilon) -> Bounds | None:
-        """`calibrate_column` takes w_j = (A_j c_j)^(1/3) sum_i A_i^(2/3) c_i^(-1/3) / eps for moves A_j with sum A_j <= B W,
-        makes them smaller by the factor loss/eps <= 1 (the loss is at most sum A_j/w_j = eps), and rounds up. With Hoelder's
-        inequality
+        """Return bounds: `calibrate_column` takes w_j = (A_j c_j)^(1/3) sum_i A_i^(2/3) c_i^(-1/3) / eps for moves A_j with sum
+        A_j <= B W, makes them smaller by the factor loss/eps <= 1 (the loss is at most sum A_j/w_j = eps), and rounds up. With
+        Hoelder's inequality
 
             sum_i A_i^(2/3) c_i^(-1/3) <= (B W)^(2/3) (sum_i 1/c_i)^(1/3)
             sum_j (A_j c_j)^(2/3)      <= (B W)^(2/3) (sum_j c_j^2)^(1/3)
@@ -279,7 +280,7 @@ class Calibrated(ScaleRule):
         return Bounds(None, total, root)
 
     def mean_noise(self, sums: Sums, *, k: int, clusters: int | None, width: int, epsilon: Epsilon) -> float | None:
-        """Of a cluster of k records."""
+        """Return the bound on E|Z| of a cluster of k records; None without the number of clusters."""
         return None if clusters is None else calibrated_reach(sums.reach(k), clusters) * width / float(epsilon) + 1
 
 

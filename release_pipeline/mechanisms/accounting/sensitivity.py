@@ -1,4 +1,4 @@
-"""How far one changed record can move the published sums, what that costs, and the scales that follow.
+"""How far one changed record can move the published sums, what that costs, and the noise scales that follow.
 
 All figures are integers in grid units of the cluster *sum*. Propositions 8 and 9 are IDP24's; the accountant and the
 least-error calibration are this project's (methods.md section 2), checked against brute force over all neighbours.
@@ -19,7 +19,7 @@ from release_pipeline.mechanisms.clusters.rank import RankClusters
 from release_pipeline.mechanisms.noise import MAX_SCALE
 
 _FEW = 64  # with so few different scales the loss is summed as exact fractions
-HEADROOM = 2.0**-30  # aimed at below epsilon, so that rounding cannot carry the loss above it
+HEADROOM = 2.0**-30  # margin below epsilon, so that rounding cannot carry the loss above it
 _TOO_SMALL = "epsilon is too small for this domain and grid: the noise would not fit 64-bit integers."
 
 
@@ -37,12 +37,12 @@ class Moves:
 
     @property
     def worst(self) -> IntArray:
-        """The larger of both, per cluster."""
+        """Return the larger of both, per cluster."""
         return np.maximum(self.up, self.down)
 
 
 def plain_moves(clusters: RankClusters, width: int) -> Moves:
-    """Moves of plain cluster sums.
+    """Return the moves of plain cluster sums.
 
     up_j = first value of cluster j+1 (W for the last) - first value of cluster j;
     down_j = last value of cluster j - last value of cluster j-1 (0 for the first).
@@ -52,7 +52,7 @@ def plain_moves(clusters: RankClusters, width: int) -> Moves:
 
 
 def trimmed_moves(clusters: RankClusters) -> Moves:
-    """Moves of trimmed cluster sums: the two expressions of IDP24 Prop. 9, for sorted values x_1..x_n of a cluster.
+    """Return the moves of trimmed cluster sums: the two expressions of IDP24 Prop. 9, for sorted values x_1..x_n of a cluster.
 
     up = (x_n - x_2) + (x_3 - x_2) + (x_n - x_{n-1});  down = (x_{n-1} - x_1) + (x_{n-1} - x_{n-2}) + (x_2 - x_1).
     Their maximum is the sensitivity D; it is 0 if and only if all values of the cluster are equal.
@@ -63,19 +63,19 @@ def trimmed_moves(clusters: RankClusters) -> Moves:
 
 
 def prop8_sensitivity(clusters: RankClusters, width: int) -> IntArray:
-    """IDP24 Prop. 8: max(W - x_1, x_n), the most that one member's replacement changes the plain sum of its cluster."""
+    """Return, by IDP24 Prop. 8, max(W - x_1, x_n): the most that replacing one member changes the plain sum of its cluster."""
     return np.maximum(width - clusters.first(0), clusters.last(0))
 
 
 def trimmed_sums(clusters: RankClusters) -> IntArray:
-    """Cluster sums with the smallest value replaced by the second smallest and the largest by the second largest."""
+    """Return cluster sums with the smallest value replaced by the second smallest and the largest by the second largest."""
     if int(clusters.size.min()) < 3:
         raise InvalidArgument("trimmed sums need clusters of at least three records.", remedy="Set k to 3 or more.")
     return clusters.sums() - clusters.first(0) + clusters.first(1) - clusters.last(0) + clusters.last(1)
 
 
 def refuse_scale(clusters: int | None = None) -> InvalidArgument:
-    """What to raise where noise would not fit; `clusters` where their number is a part of it."""
+    """Return the error for noise that would not fit; `clusters` if their number is a part of the reason."""
     if clusters is None:
         return InvalidArgument(_TOO_SMALL, remedy="Use a larger epsilon, a coarser grid or a narrower domain.")
     of = "1 cluster" if clusters == 1 else f"{clusters:,} clusters"
@@ -84,8 +84,8 @@ def refuse_scale(clusters: int | None = None) -> InvalidArgument:
 
 
 def calibrated_reach(reach: int, clusters: int, *, stretch: float = 1.0) -> float:
-    """The largest t_j eps / W that `calibrate_column` can take for p clusters, over all data, for a cluster of k records.
-    `reach` is B, which the moves of all clusters add up to at the most, in widths W (`scales.Sums`).
+    """Return the largest t_j eps / W that `calibrate_column` can take for p clusters, over all data, for a cluster of k records.
+    `reach` is B, the largest sum of the moves of all clusters, in widths W (`scales.Sums`).
 
     Before it rounds up it takes t_j = (A_j c_j)^(1/3) sum_i A_i^(2/3) c_i^(-1/3) / eps, c being the sizes, times the factor
     loss / eps, which is at most 1: the loss is at most sum A_i / t_i = eps. All sizes are at least k. Let A_j = x B W. The other
@@ -102,7 +102,7 @@ def calibrated_reach(reach: int, clusters: int, *, stretch: float = 1.0) -> floa
 
 
 def scales_for(sensitivity: IntArray, epsilon: Epsilon) -> IntArray:
-    """t = ceil(sensitivity / epsilon), exactly; 0 where the sensitivity is 0.
+    """Return t = ceil(sensitivity / epsilon), exactly; 0 if the sensitivity is 0.
 
     A discrete Laplace of integer scale t changes its log-probability by at most d/t when its centre moves by d; t >= d/epsilon
     makes that at most epsilon, and rounding up only adds privacy. With epsilon = a/b in lowest terms, d = q a + r:
@@ -123,7 +123,7 @@ def scales_for(sensitivity: IntArray, epsilon: Epsilon) -> IntArray:
 
 
 def centroid_loss(moves: Moves, scales: IntArray) -> Fraction | float:
-    """The worst loss of one published sum on its own, re-clustering included: max_j max(up_j, down_j) / t_j."""
+    """Return the worst loss of one published sum by itself, re-clustering included: max_j max(up_j, down_j) / t_j."""
     worst = moves.worst
     if np.any((scales == 0) & (worst > 0)):
         return np.inf
@@ -135,7 +135,7 @@ def centroid_loss(moves: Moves, scales: IntArray) -> Fraction | float:
 
 
 def column_loss(moves: Moves, scales: IntArray) -> Fraction | float:
-    """The accountant: max(sum_j up_j/t_j, sum_j down_j/t_j), where 0/0 counts as 0 and x/0 is infinite.
+    """Return the joint loss (the accountant): max(sum_j up_j/t_j, sum_j down_j/t_j), where 0/0 counts as 0 and x/0 is infinite.
 
     Exact for one common scale and for at most 64 moving clusters; for p of them an upper bound that exceeds the truth by less
     than p 2^-b, with b >= 59 - log2(loss) fraction bits (10^5 clusters and a loss of 1: 2e-13).
@@ -144,7 +144,7 @@ def column_loss(moves: Moves, scales: IntArray) -> Fraction | float:
 
 
 def calibrate_column(moves: Moves, sizes: IntArray, epsilon: Epsilon) -> IntArray:
-    """Scales of the cluster sums whose *joint* loss is at most epsilon, with nearly the least expected error.
+    """Return scales of the cluster sums whose *joint* loss is at most epsilon, with nearly the least expected error.
 
     With L_j = A_j/|C_j| and b_j = t_j/|C_j|, Lagrange's condition for the least sum |C_j| b_j^2 under sum L_j/b_j <= epsilon is
     |C_j| b_j^3 proportional to L_j. Hence (methods.md section 2)
@@ -153,7 +153,7 @@ def calibrate_column(moves: Moves, sizes: IntArray, epsilon: Epsilon) -> IntArra
 
     where the last step uses up what max(ups, downs) leaves, the loss being homogeneous of degree -1. The real numbers aim at
     epsilon (1 - 2^-30), are rounded up, and the sum of the integer ratios is verified to stay at or under epsilon. No scale is
-    above the rule's `worst` (`scales.Calibrated`), whatever the data: where that fits, nothing is refused here.
+    above the rule's `worst` (`scales.Calibrated`), for all data: if that fits, nothing is refused here.
     """
     worst = moves.worst
     moving = worst > 0
@@ -174,7 +174,7 @@ def calibrate_column(moves: Moves, sizes: IntArray, epsilon: Epsilon) -> IntArra
         if column_loss(moves, scales) <= epsilon.fraction:
             return scales
         wanted *= 1 + growth
-        growth *= 2  # rounding is mended by the first steps; this ends whatever the cause
+        growth *= 2  # the first steps correct the rounding; doubling ends the loop in any case
 
 
 def _sum_of_ratios(changes: IntArray, scales: IntArray) -> Fraction | float:
@@ -192,17 +192,18 @@ def _sum_of_ratios(changes: IntArray, scales: IntArray) -> Fraction | float:
 
 
 def _int_sums(numbers: IntArray) -> npt.NDArray[np.int64]:
-    """Sums of blocks so short that none overflows."""
+    """Return the sums of blocks so short that none overflows."""
     return np.add.reduceat(numbers, np.arange(0, len(numbers), 256))
 
 
 def _fraction_bits(c: IntArray, t: IntArray) -> int:
-    """Fraction bits for which the sum of all ratios stays within 62 bits."""
+    """Return the fraction bits for which the sum of all ratios stays within 62 bits."""
     return max(60 - int(np.sum(c / t)).bit_length(), 8)
 
 
 def ceil_ratios(c: IntArray, t: IntArray, bits: int) -> IntArray:
-    """ceil(c 2^bits / t) for each pair, which must fit 63 bits: by long division, as many bits at a time as t leaves room for."""
+    """Return ceil(c 2^bits / t) for each pair, which must fit 63 bits: by long division, as many bits at a time as fit next to
+    t."""
     step = 63 - int(t.max(initial=1)).bit_length()
     out, rest = np.divmod(c, t)
     done = 0

@@ -1,8 +1,8 @@
-"""The three criteria of an anonymised table (WP14), and the attacks that each of them is tried by: the one place that says so.
+"""The three criteria of an anonymised table (WP14), and the attacks that test each of them: defined only here.
 
 Singling out: whether records of one person can be isolated. Linkability: whether records about the same person can be joined.
-Inference: whether a value follows from those of other columns. An attack that finds little proves nothing; one that finds
-something beyond its control group has found what the table reveals of the people in it.
+Inference: whether a value follows from those of other columns. An attack that finds little proves nothing; an attack that finds
+more than its control group shows what the table reveals about the people in it.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ SINGLING_OUT, LINKABILITY, INFERENCE = "singling_out", "linkability", "inference
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """`begins`: how the names of its attacks begin. `attacks`: those on all columns together; without, there is one for each
-    column. Each has a control group. `linkage`: whether record linkage, which has none, is reported with them."""
+    """A criterion and its attacks. `begins`: how the names of its attacks begin. `attacks`: those on all columns together; if
+    empty, there is one for each column. Each has a control group. `linkage`: whether record linkage, which has none, is reported
+    with them."""
 
     begins: str
     attacks: tuple[str, ...] = ()
@@ -44,7 +45,7 @@ CRITERIA: Mapping[str, Criterion] = {
 
 
 def find_criterion(attack: str) -> tuple[str, str]:
-    """The criterion that an attack is tried for, and the column that it infers: empty for those on all columns together.
+    """Return the criterion that an attack tests, and the column that it infers: empty for an attack on all columns together.
 
     >>> find_criterion("inferring income"), find_criterion("singling out by one column")
     (('inference', 'income'), ('singling_out', ''))
@@ -56,7 +57,7 @@ def find_criterion(attack: str) -> tuple[str, str]:
 
 
 def name_attacks(criterion: str, columns: Iterable[str]) -> tuple[str, ...]:
-    """The attacks that a criterion is tried by on a table of these columns.
+    """Return the attacks that test a criterion on a table of these columns.
 
     >>> name_attacks("inference", ["age", "income"])
     ('inferring age', 'inferring income')
@@ -65,14 +66,14 @@ def name_attacks(criterion: str, columns: Iterable[str]) -> tuple[str, ...]:
     return own.attacks or tuple(f"{own.begins} {column}" for column in columns)
 
 
-# Rows near people, where rows are synthetic: what they reveal of people that they were made of, and
-# of strangers.
+# Synthetic rows near people: what they reveal about people that they were made from, and about strangers.
 
 
 @dataclass(frozen=True, slots=True)
 class Closest:
-    """How far the nearest released row is from people that the table was made of, and from people that it was made without: the
-    median of Gower's distance (0 to 1, a column counting alike), and the share of people who have a row just like theirs."""
+    """The distance of the nearest released row from people that the table was made from, and from people that it was made
+    without: the median of Gower's distance (0 to 1, every column counting equally), and the share of people who have an identical
+    row."""
 
     median: float
     equal: Share
@@ -81,16 +82,15 @@ class Closest:
 
 
 def find_closest(table: Attacked, people: People) -> Closest:
-    """The distance to the closest row, for both."""
+    """Return the distance to the closest row, for both groups of people."""
     equal, medians = _measure_nearness(View(table.columns, people.left), people, len(table.columns))
     return Closest(medians[0], equal[0], medians[1], equal[1])
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a person's nearest row says of one column, taken for the person's own: how often that is right of people that the
-    table was made of, of people that it was made without, and of all originals for the best constant; and how much more often
-    of the first."""
+    """The share of right values of one column in the nearest row: for people that the table was made from, for people that it was
+    made without, and for all originals with the best constant; and the difference of the first two."""
 
     name: str
     people: Share
@@ -101,15 +101,15 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class NearRows:
-    """What synthetic rows reveal to somebody who knows some columns of a person and takes the nearest row for the person's.
+    """What synthetic rows reveal to somebody who knows some columns of a person and uses the nearest row as the person's.
 
     known             the columns that are known
-    equal             the share of people that the table was made of for whom some row has exactly what is known of them
-    strangers_equal   the same of people that it was made without; `beyond` is the difference
-    median            the median of Gower's distance to the nearest row (0 to 1, a column counting alike)
-    strangers_median  the same
-    claims            each secret
-    overall           their mean, person by person; none where there is no secret
+    equal             the share of people that the table was made from for whom some row has exactly the known values
+    strangers_equal   that share for people that it was made without; `beyond` is the difference
+    median            the median of Gower's distance to the nearest row (0 to 1, every column counting equally)
+    strangers_median  that median for strangers
+    claims            the results for each secret
+    overall           their mean, person by person; None without secrets
     """
 
     known: tuple[str, ...]
@@ -123,15 +123,14 @@ class NearRows:
 
 
 def find_near_rows(table: Attacked, people: People, *, known: Sequence[str], secrets: Sequence[str]) -> NearRows:
-    """The attack on every secret with what is known, for people that released rows were made of and for strangers.
+    """Return the attack on every secret with the known columns, for people that released rows were made from and for strangers.
 
-    Each secret is sought by the known columns, whatever the other secrets are. One that is among the known itself is sought by
-    all other columns of the table, known or not: so somebody who knows all but one is looked at, who has everything as known and
-    as secret.
+    Each secret is guessed from the known columns. A secret that is itself known is guessed from all other columns of the table,
+    known or not: with all columns both known and secret, the attacker knows all but one.
 
-    Of rows that are equally near the attacker takes any with the same chance; a number is right within the tolerance of
-    `infer`. No row is an own one, so that nothing is linked: a row just like a stranger is there because people like that are
-    many, or by chance. The table reveals of its people what is more for them than for strangers.
+    The attacker picks one of the equally near rows at random; a number is right within the tolerance of `infer`. No row belongs
+    to a person, so nothing is linked: a row equal to a stranger is there because many people are like that, or by chance. The
+    table reveals about its people the difference between them and strangers.
     """
     if not set(known) | set(secrets) <= {column.name for column in table.columns} or not set(known):
         raise InvalidArgument("nothing is known, or a column is not one of the table's.", where="known")
@@ -160,7 +159,7 @@ def _judge_claim(name: str, people: FloatArray, strangers: FloatArray, guess: fl
 
 
 def _measure_nearness(view: View, people: People, columns: int) -> tuple[tuple[Share, Share], tuple[float, float]]:
-    """The shares of people for whom a row is just alike, and the median distances, each for both."""
+    """Return for both groups the shares of people with an identical row, and the median distances."""
     found: list[FloatArray] = [view.nearest(some) / columns for some in (people.targets, people.control)]
     equal = [measure_share((distance == 0).astype(np.float64), among=None) for distance in found]
     medians = [float(np.median(distance)) for distance in found]

@@ -1,4 +1,4 @@
-"""Inferring: whether the rows nearest to a person reveal what the attacker does not know (GEM23)."""
+"""Inferring: whether the rows nearest to a person reveal a value that the attacker does not know (GEM23)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from release_pipeline.mechanisms.basis.grid import FloatArray, IntArray
 from release_pipeline.mechanisms.noise import NoiseStream
 from release_pipeline.mechanisms.risk.neighbours import MOST_AXES, ROUNDING, SLACK, Nearest, Neighbours, count_axes
 
-INFERRED = 500  # people attacked, at most, each once for every column, and as many in the control group
+INFERRED = 500  # the most people attacked, each once for every column, and as many in the control group
 TOLERANCE = 0.05  # of the mean absolute deviation: a number is inferred if the guess is as near as this
 
 
@@ -28,15 +28,15 @@ class Inference:
 
 
 def infer(table: Attacked, *, stream: NoiseStream, people: People | None = None, among: int | None = None) -> Inference:
-    """How often the rows nearest by all other columns reveal a person's value in one column, for each column in turn.
+    """Return how often the rows nearest by all other columns reveal a person's value in one column, for each column in turn.
 
     The attacker guesses the value of one of the nearest rows. A category is inferred if it is the person's own. A number is
-    inferred if the guess differs by at most 5% of the mean absolute deviation of the original column from its median. (GEM23
-    take 5% of the guess itself: nearly nothing near 0, and another risk if a year is counted from another one. A tolerance from
-    the released column would grow with the noise, so that more of it would look like more risk. A deviation is 0 for a constant
-    alone, while quartiles of a column of many zeros often coincide.) `guess` is the share of all originals that the best
-    constant gets right, best for the released column. `people`: who is attacked, where no released row is
-    anybody's; `among`: of how many records they and the control group were drawn, if not of the rows of the table.
+    inferred if the guess differs by at most 5% of the mean absolute deviation of the original column from its median. (GEM23 take
+    5% of the guess itself: nearly nothing near 0, and a different risk if years are counted from another origin. A tolerance from
+    the released column would grow with the noise, so more noise would look like more risk. A deviation is 0 only for a constant,
+    while quartiles of a column of many zeros often coincide.) `guess` is the share of all originals that the best constant gets
+    right, best for the released column. `people`: who is attacked, if rows are synthetic; `among`: how many records they and the
+    control group were drawn from, if not the rows of the table.
     """
     among = len(table) if among is None else among
     people = people or draw_people(len(table), stream, most=INFERRED)
@@ -56,13 +56,13 @@ def infer(table: Attacked, *, stream: NoiseStream, people: People | None = None,
 
 
 def _count_axes(table: Attacked) -> int:
-    """How many axes a tree of the released rows would have: see `neighbours`."""
+    """Return how many axes a tree of the released rows would have: see `neighbours`."""
     return sum(1 if column.is_numeric else count_axes(len(np.unique(column.released))) for column in table.columns)
 
 
 def _infer_all(table: Attacked, people: People) -> Iterator[tuple[list[FloatArray], float]]:
-    """What `infer_column` gives for each column, by all others, at a cost that grows with their number
-    and not with its square."""
+    """Yield what `infer_column` gives for each column, by all others, at a cost that grows with the number of columns and not
+    with its square."""
     released = np.stack([column.released[people.left] for column in table.columns], dtype=np.float64)
     low, high = released.min(axis=1), released.max(axis=1)
     width = high - low
@@ -87,11 +87,12 @@ def _infer_all(table: Attacked, people: People) -> Iterator[tuple[list[FloatArra
 def _guess_of_person(
     released: FloatArray, scale: FloatArray, truth: FloatArray, farthest: float, tolerance: FloatArray
 ) -> FloatArray:
-    """For each column as the secret, the share of the rows nearest by all others that have the person's value right.
+    """Return for each column as the secret the share of the rows nearest by all others that have the person's value right.
 
     `released` has a row for each column and a column for each released row. `scale` is one over the range of a column of numbers,
     0 for one without range, -1 for categories. `farthest`: the greatest distance in one column. All distances are added up once,
-    and each secret's own is taken off: a row that is nearest without one column is farther by that one's distance at most.
+    and each secret's distance is subtracted: a row that is nearest without one column is farther by at most that column's
+    distance.
     """
     apart = np.abs(released - truth[:, np.newaxis])
     distance = apart * scale[:, np.newaxis]
@@ -110,20 +111,20 @@ def _guess_of_person(
 
 
 def widen(tolerance: Any, truth: Any) -> Any:
-    """A tolerance that lets pass what lies exactly at it, whatever rounding has done."""
+    """Return a slightly larger tolerance, which accepts values exactly at it, however they were rounded."""
     return tolerance * (1.0 + SLACK) + ROUNDING * (abs(truth) + tolerance)
 
 
 def _find_tolerance(secret: AttackedColumn) -> float:
-    """How far a guess may be from the truth."""
+    """Return how far a guess may be from the truth."""
     return TOLERANCE * _mean_deviation(secret.original) if secret.is_numeric else 0.0
 
 
 def infer_column(
     table: Attacked, secret: AttackedColumn, people: People, view: View | None = None
 ) -> tuple[list[FloatArray], float]:
-    """The successes against targets and control group, and the constant's; by all other columns unless by those of a view."""
-    values = np.unique(secret.released[people.left], return_inverse=True, return_counts=True)  # before the points take their room
+    """Return the successes against targets and control group, and the constant's; by all other columns, or by those of a view."""
+    values = np.unique(secret.released[people.left], return_inverse=True, return_counts=True)  # before the points use memory
     view = view or View([column for column in table.columns if column is not secret], people.left)
     tolerance = _find_tolerance(secret)
     tally = _Tally(view.neighbours, values[0], values[1], tolerance)
@@ -133,14 +134,14 @@ def infer_column(
 
 
 class _Tally:
-    """The secret's released values at every point, ready to be counted within a tolerance."""
+    """The secret's released values at every point, prepared for counting within a tolerance."""
 
     def __init__(self, neighbours: Neighbours, values: npt.NDArray[Any], rank: Rows, tolerance: float) -> None:
         self._weight, self._values, self._tolerance = neighbours.weight, values, tolerance
         self._keys = np.sort(neighbours.place * len(self._values) + rank)
 
     def chance(self, near: Nearest, truth: npt.NDArray[Any]) -> FloatArray:
-        """For each of the people looked up the share of the nearest rows whose secret is within the tolerance of the truth."""
+        """Return for each person looked up the share of the nearest rows whose secret is within the tolerance of the truth."""
         most: FloatArray = widen(self._tolerance, truth)
         first = np.searchsorted(self._values, truth - most, side="left")
         last = np.searchsorted(self._values, truth + most, side="right")
@@ -151,7 +152,8 @@ class _Tally:
 
 
 def _guess_best(values: npt.NDArray[Any], count: Rows, tolerance: float, original: npt.NDArray[Any]) -> float:
-    """The share of originals that one constant gets right: the one within whose tolerance most released values are."""
+    """Return the share of originals that one constant gets right: the constant with the most released values within its
+    tolerance."""
     above = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(count)])
     ends = np.searchsorted(values, values + 2 * tolerance, side="right")
     least = values[int(np.argmax(above[ends] - above[:-1]))]
@@ -166,17 +168,18 @@ def _mean_deviation(values: npt.NDArray[Any]) -> float:
 # Linking: whether the released table joins two sources' knowledge of the same person (GEM23).
 
 
-TARGETS = 1_000  # people attacked, at most, and as many in the control group
+TARGETS = 1_000  # the most people attacked, and as many in the control group
 
 
 def link(table: Attacked, *, stream: NoiseStream) -> Attack:
-    """How often the released table joins what two sources know about the same person, who is in both under different names.
+    """Return how often the released table joins what two sources know about the same person, who is in both under different
+    names.
 
-    Each source knows every other column. The attacker takes
-    one of the rows nearest by the first source's columns, one of those nearest by the second's, and wins if it is the same row:
-    with sets A and B of rows equally near, the chance is |A and B| / (|A| |B|). Without ties this is GEM23's attack with one
-    neighbour; k equal rows, however near, link with 1/k, while with ties broken by the order of rows they would always. Two rows
-    at random are the same one once in as many as there are: that is `guess`.
+    Each source knows every other column. The attacker takes one of the rows nearest by the first source's columns, one of those
+    nearest by the second's, and wins if it is the same row: with sets A and B of rows equally near, the chance is |A and B| /
+    (|A| |B|). Without ties this is GEM23's attack with one neighbour; k equal rows, however near, link with 1/k, while with ties
+    broken by the order of rows they would always. `guess` is 1 over the number of rows: the chance that two random rows are the
+    same.
     """
     people = draw_people(len(table), stream, most=TARGETS)
     one, other = (View(table.columns[start::2], people.left) for start in (0, 1))
@@ -189,7 +192,7 @@ def link(table: Attacked, *, stream: NoiseStream) -> Attack:
 
 
 class _Join:
-    """Which rows are at a point of the one view and at a point of the other."""
+    """The rows at a point of one view and at a point of the other."""
 
     def __init__(self, one: Neighbours, other: Neighbours) -> None:
         self._one, self._other = one, other
@@ -198,7 +201,7 @@ class _Join:
         self._marked = np.zeros(len(other.weight), dtype=np.bool_)
 
     def chance(self, points_of_one: IntArray, other: IntArray) -> float:
-        """|A and B| / (|A| |B|) for the rows A at some points of the one view and the rows B at some of the other."""
+        """Return |A and B| / (|A| |B|) for the rows A at some points of one view and the rows B at some of the other."""
         sizes = int(self._one.weight[points_of_one].sum()), int(self._other.weight[other].sum())
         if len(points_of_one) * len(other) <= sizes[0]:
             wanted = (points_of_one[:, np.newaxis] * len(self._marked) + other).reshape(-1)

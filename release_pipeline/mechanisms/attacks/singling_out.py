@@ -1,4 +1,4 @@
-"""Predicates about rows, who meets them, and which an attacker makes of released rows."""
+"""Predicates about rows: who meets them, and how an attacker makes them from released rows."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from release_pipeline.errors import InvalidArgument
 from release_pipeline.mechanisms.attacks.view import Attack, Attacked, People, Rows, judge
 from release_pipeline.mechanisms.noise import NoiseStream, shuffled_positions
 
-PREDICATES = 1_000  # with which it is tried to single somebody out, at most
-ATTEMPTS = 20_000  # to make one of several columns
+PREDICATES = 1_000  # the most predicates tried to single somebody out
+ATTEMPTS = 20_000  # attempts to make a predicate of several columns
 MOST_COLUMNS = 5  # in one predicate
 
 _ATTEMPTS_PER_ROW = 10
-_SOME = 1_024  # rows that are looked at before all others, to see whether more than one meets a predicate
+_SOME = 1_024  # rows that are checked first, to see whether more than one meets a predicate
 
 Comparison: TypeAlias = Literal["<=", ">=", "=="]
 _EQUAL, _AT_LEAST, _AT_MOST = range(3)
@@ -26,16 +26,17 @@ Predicate: TypeAlias = tuple[tuple[int, Comparison, float], ...]
 
 
 class Side:
-    """Some rows, each column sorted, so that who meets a predicate is sought among the few who meet its rarest condition."""
+    """Some rows, each column sorted, so that the rows that meet a predicate are searched among the few that meet its rarest
+    condition."""
 
     def __init__(self, columns: list[npt.NDArray[Any]]) -> None:
         self.columns = columns
         self.order = [np.argsort(column, kind="stable").astype(np.int32) for column in columns]
         self.ordered = [column[order] for column, order in zip(columns, self.order, strict=True)]
-        self._listed = [column.tolist() for column in self.ordered]  # of which one entry is found sooner
+        self._listed = [column.tolist() for column in self.ordered]  # searching for one entry is faster in lists
 
     def is_met_once(self, predicate: Predicate) -> bool:
-        """Whether exactly one row meets all conditions: where some rows show that there are more, no others are looked at."""
+        """Return whether exactly one row meets all conditions: if some rows show that there are more, no others are checked."""
         spans = [self._span(*condition) for condition in predicate]
         rarest = min(range(len(spans)), key=lambda number: spans[number][1] - spans[number][0])
         rows = self.order[predicate[rarest][0]][slice(*spans[rarest])]
@@ -46,7 +47,7 @@ class Side:
         return met == 1
 
     def _count(self, rows: npt.NDArray[np.int32], conditions: list[tuple[int, Comparison, float]]) -> int:
-        """How many of these rows meet all conditions."""
+        """Return how many of these rows meet all conditions."""
         for column, comparison, value in conditions:
             if not len(rows):
                 break
@@ -55,7 +56,7 @@ class Side:
         return len(rows)
 
     def single_out(self, predicates: list[Predicate]) -> npt.NDArray[np.bool_]:
-        """Whether exactly one row meets each predicate."""
+        """Return whether exactly one row meets each predicate."""
         return np.array([self.is_met_once(predicate) for predicate in predicates], dtype=np.bool_)
 
     def _span(self, column: int, comparison: Comparison, value: float) -> tuple[int, int]:
@@ -65,7 +66,7 @@ class Side:
 
 
 def make_by_one_column(released: Side, kinds: list[bool], stream: NoiseStream) -> list[Predicate]:
-    """Predicates of one condition that single out a released row: for each row one at random of those that there are."""
+    """Return predicates of one condition that single out a released row: for each row a random one of those possible."""
     n = len(released.columns[0])
     unique = np.zeros((n, len(kinds)), dtype=np.bool_)
     pool: list[tuple[int, Predicate]] = []
@@ -90,7 +91,7 @@ def make_by_one_column(released: Side, kinds: list[bool], stream: NoiseStream) -
 
 
 def make_by_several_columns(released: Side, kinds: list[bool], stream: NoiseStream) -> list[Predicate]:
-    """For each row at most one predicate of two to five conditions, made of its own values, that it alone meets."""
+    """Return for each row at most one predicate of two to five conditions, made from its own values, that only this row meets."""
     most = min(len(kinds), MOST_COLUMNS)
     if most < 2:
         return []
@@ -121,7 +122,7 @@ def make_by_several_columns(released: Side, kinds: list[bool], stream: NoiseStre
 
 
 def make_by_chance(released: Side, kinds: list[bool], stream: NoiseStream, *, most: int) -> list[Predicate]:
-    """Predicates with random columns and values, of those that the released rows span or have."""
+    """Return predicates with random columns and values, from the ranges and categories of the released rows."""
     fewest, most = min(2, most), min(len(kinds), most)
     if most < fewest:
         return []
@@ -147,7 +148,7 @@ def make_by_chance(released: Side, kinds: list[bool], stream: NoiseStream, *, mo
 
 
 def _choose_columns(sizes: npt.NDArray[np.intp], m: int, stream: NoiseStream) -> npt.NDArray[np.bool_]:
-    """For each size so many different columns of m."""
+    """Return for each size a random choice of that many different columns out of m."""
     order = shuffled_positions(len(sizes) * m, stream).reshape(len(sizes), m).argsort(axis=1)
     chosen = np.zeros((len(sizes), m), dtype=np.bool_)
     np.put_along_axis(chosen, order, np.arange(m) < sizes[:, np.newaxis], axis=1)
@@ -158,19 +159,19 @@ def _choose_columns(sizes: npt.NDArray[np.intp], m: int, stream: NoiseStream) ->
 
 
 def single_out(table: Attacked, *, stream: NoiseStream) -> tuple[Attack, Attack]:
-    """How often what is true of a single released row is true of a single person: by one column, and by several.
+    """Return how often what is true of a single released row is true of a single person: by one column, and by several.
 
     The people are halved. The attacker sees the released rows of the one half and makes predicates that exactly one of these rows
     meets, at most one predicate for each row, so that each success is another person's; a predicate succeeds if exactly one
-    original of that half meets it, and in the control group if exactly one of the other half does, which is as large, so that no
+    original of that half meets it, and in the control group if exactly one of the other half does, which is as large, so no
     correction for size is needed. By one column: the least and the greatest number where they are unique, and values that occur
-    once. By several: two to five random columns of a random row, each number no less than the row's if that is above the
-    median and no greater otherwise, each category equal. At most 1,000 predicates are tried, made in at most 20,000 attempts,
-    ten for a row; where none can be made the shares say that nothing was tried. `guess` is the success of predicates with
-    random columns and random values of the released columns' ranges and categories.
+    once. By several: two to five random columns of a random row, each number no less than the row's if that is above the median
+    and no greater otherwise, each category equal. At most 1,000 predicates are tried, made in at most 20,000 attempts, ten for a
+    row; if none can be made, the shares have no trials. `guess` is the success of predicates with random columns and random
+    values of the released columns' ranges and categories.
 
-    What halving costs: a row that k - 1 others equal is the only one left in its half once in 2^(k-1), so that small clusters
-    seem to let more predicates be made (k = 5: one row in sixteen) than the whole table would.
+    The cost of halving: a row with k - 1 equal ones is the only one in its half once in 2^(k-1), so small clusters seem to allow
+    more predicates (k = 5: one row in sixteen) than the whole table would.
     """
     order = shuffled_positions(len(table), stream)
     half = len(table) // 2
@@ -179,8 +180,8 @@ def single_out(table: Attacked, *, stream: NoiseStream) -> tuple[Attack, Attack]
 
 
 def single_out_beside(table: Attacked, people: People, *, stream: NoiseStream) -> tuple[Attack, Attack]:
-    """`single_out` where the table was made without the control group, of records or synthetic: predicates of as many
-    of them as there are people, who are as many as those that it was made without."""
+    """Return the results of `single_out` if the table was made without the control group: predicates from as many of its rows as
+    there are people, who are as many as those it was made without."""
     if len(people.targets) != len(people.control):
         raise InvalidArgument("there must be as many people in the control group as others.", where="people")
     rows = people.left[shuffled_positions(len(people.left), stream)[: len(people.targets)]]

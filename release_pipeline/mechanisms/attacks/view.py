@@ -1,4 +1,4 @@
-"""What is attacked: columns before and after, row by row."""
+"""The attacked table: columns before and after, row by row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Rows: TypeAlias = npt.NDArray[np.intp]
 @dataclass(frozen=True, slots=True, repr=False)
 class AttackedColumn:
     """One column before and after: float64 for numbers, or integers that number categories (-1: blank) in the same way in
-    both. `original_rows`: the row of the original of each released one, where they do not lie in the same order."""
+    both. `original_rows`: the row of the original of each released row, if they are not in the same order."""
 
     name: str
     original: npt.NDArray[Any]
@@ -29,20 +29,20 @@ class AttackedColumn:
     original_rows: Rows | None = None
 
     def of_people(self, people: Rows) -> npt.NDArray[Any]:
-        """The originals of some released rows."""
+        """Return the originals of some released rows."""
         rows: Rows = people if self.original_rows is None else self.original_rows[people]
         return np.take(self.original, rows)
 
     @property
     def is_numeric(self) -> bool:
-        """Whether it holds numbers rather than categories."""
+        """Return whether it holds numbers rather than categories."""
         return self.original.dtype.kind == "f"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Attacked:
-    """A released table and what it was made of: row i of every released column comes from row i of every original one, or from
-    row original_rows[i] of it."""
+    """A released table and its originals: row i of every released column comes from row i of every original column, or from its
+    row original_rows[i]."""
 
     columns: tuple[AttackedColumn, ...]
 
@@ -69,13 +69,13 @@ class Attacked:
         return len(self.columns[0].released)
 
 
-# Who is attacked, who is in the control group, and what an attack came to compared with them.
+# The attacked people, the control group, and the result of an attack compared with it.
 
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Who is attacked, as rows of a table: `targets`, and as many in the `control` group; and the released rows that are `left`
-    to the attacker. Where these are nobody's, the table was made of the first and without the second."""
+    """The attacked people, as rows of a table: `targets`, and as many in the `control` group; and the released rows that are
+    `left` to the attacker. If rows are synthetic, the table was made from the first and without the second."""
 
     targets: Rows
     control: Rows
@@ -84,13 +84,13 @@ class People:
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """What an attack came to.
+    """The result of an attack.
 
     attack   the share of successes against people whose own rows were there
-    control  the same against people whose own rows had been taken out
-    guess    the share of successes of somebody who does not look at any row that is near
+    control  the share against people whose own rows had been removed
+    guess    the share of successes of somebody who does not use near rows
     risk     the attack's successes beyond the control group's, as a share of what was left to gain (`difference_beyond`)
-    worst    the column that most of the risk is in, where the attack shows it; empty where it does not or where there is no risk
+    worst    the column with most of the risk, if the attack shows it; empty otherwise, or without risk
     """
 
     name: str
@@ -102,7 +102,7 @@ class Attack:
 
 
 def draw_people(n: int, stream: NoiseStream, *, most: int) -> People:
-    """So many of n at random at the most, as many for the control group, and all rows but those of the latter, in their order."""
+    """Return at most so many of n at random, as many for the control group, and all rows except those of the latter, in order."""
     order = shuffled_positions(n, stream)
     size = min(most, n // 3)
     return People(order[size : 2 * size], order[:size], np.sort(order[size:]))
@@ -111,20 +111,20 @@ def draw_people(n: int, stream: NoiseStream, *, most: int) -> People:
 def judge(
     name: str, tried: npt.NDArray[Any], control: npt.NDArray[Any], *, guess: float, among: int | None, worst: str = ""
 ) -> Attack:
-    """What came of it, person by person (`tried`, `control`); `among`: of how many in all they were drawn."""
+    """Return the result from the successes of each person (`tried`, `control`); `among`: how many people they were drawn from."""
     attack, of_control = (measure_share(successes.astype(np.float64), among=among) for successes in (tried, control))
     risk = difference_beyond(attack, of_control)
     return Attack(name, attack, of_control, guess, risk, worst if risk.value > 0 else "")
 
 
-# What an attacker knows of released rows, and which of them are nearest to a person.
+# The released rows as an attacker knows them, and which of them are nearest to a person.
 
 
 _AT_ONCE = 16  # targets whose lists of ties are held together
 
 
 class View:
-    """The released rows that are left, as points of the columns that an attacker knows."""
+    """The released rows left to the attacker, as points of the columns that the attacker knows."""
 
     def __init__(self, columns: Sequence[AttackedColumn], left: Rows) -> None:
         self._numbers: list[tuple[AttackedColumn, float, float]] = []
@@ -147,21 +147,21 @@ class View:
         self.neighbours = Neighbours(known, power=1, codes=codes)
 
     def search(self, people: Rows, secret: AttackedColumn) -> Iterator[tuple[Nearest, npt.NDArray[Any]]]:
-        """The rows nearest to the originals of some people, and these people's values of the secret."""
+        """Yield the rows nearest to the originals of some people, and these people's values of the secret."""
         points, codes = self._points(people)
         for near in self.neighbours.search(points, codes):
             yield near, secret.of_people(people[near.first : near.first + len(near.distance)])
 
     def nearest(self, people: Rows) -> FloatArray:
-        """How far the nearest rows are from the originals of some people. A column without any range has no distance, but
-        people who have another value there are like no row: they are at least a column away."""
+        """Return how far the nearest rows are from the originals of some people. A column without any range has no distance, but
+        people with a different value there equal no row: they are at least one column away."""
         distance, _ = self.neighbours.count(*self._points(people))
         for column, only in self._constant:
             distance = distance + (column.of_people(people) != only)
         return distance
 
     def lists(self, people: Rows) -> Iterator[IntArray]:
-        """For each of some people the distinct points that are nearest."""
+        """Yield for each of some people the distinct points that are nearest."""
         for start in range(0, len(people), _AT_ONCE):
             for near in self.neighbours.search(*self._points(people[start : start + _AT_ONCE])):
                 yield from np.split(near.member, near.start[1:-1])

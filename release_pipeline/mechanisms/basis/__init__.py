@@ -1,1 +1,1 @@
-"""What everything else in `mechanisms` is made of: grids of exact integers, figures, dates, and measures of columns."""
+"""The parts that everything else in `mechanisms` uses: grids of exact integers, figures, dates, and measures of columns."""

@@ -1,4 +1,4 @@
-"""A long array piece by piece, for work that takes several times the memory of what it works on."""
+"""A long array in pieces, for work that takes several times the memory of its input."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ PIECE = 1 << 16  # entries worked on at once: they stay in the cache
 
 
 def pieces(count: int, size: int = PIECE) -> Iterator[slice]:
-    """Slices that cover so many entries, in order, each of at most `size` of them.
+    """Return slices that cover so many entries, in order, each of at most `size` of them.
 
     >>> list(pieces(5, 2))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]

@@ -1,8 +1,8 @@
-"""How many records are in each combination of groups of columns, of which they have the entries. No noise is here: all of
-it is confidential.
+"""Counts of records in each combination of groups of columns, from their entries. Nothing here has noise: all of it is
+confidential.
 
 This module imports nothing of ours, so that it can be sent to another machine. Tables of few columns are sums of tables of
-more, so that fewer are counted: the pairs of 20 columns are sums of about 40 tables.
+more, so fewer are counted: the pairs of 20 columns are sums of about 40 tables.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ import numpy as np
 import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
-Columns = tuple[int, ...]  # the places of columns, ascending
+Columns = tuple[int, ...]  # the positions of columns, ascending
 AT_ONCE = 1 << 16  # records whose groups stay in the cache
-DENSE = 1 << 24  # entries of a column that are counted in an array of all of them
-_DENSE_GROUPS = 1 << 20  # entries of a column whose groups lie in an array
+DENSE = 1 << 24  # columns with at most so many entries are counted in one array
+_DENSE_GROUPS = 1 << 20  # columns with at most so many entries have their groups in one array
 
 
 class Encoder(Protocol):
-    """How cells of a column become entries, 0 .. `size` - 1."""
+    """The rule by which cells of a column become entries, 0 .. `size` - 1."""
 
     @property
     def size(self) -> int:
-        """How many entries there may be."""
+        """Return how many entries there may be."""
         ...
 
     def find(self, cells: Any) -> Ints:
-        """The entry of each cell."""
+        """Return the entry of each cell."""
         ...
 
 
@@ -48,11 +48,11 @@ class NumberEncoder:
 
     @property
     def size(self) -> int:
-        """A point for each end of a step."""
+        """Return the number of points, one for each end of a step."""
         return self.width + 1
 
     def find(self, cells: Any) -> Ints:
-        """The nearest point of the grid to each number."""
+        """Return the nearest point of the grid to each number."""
         steps = np.clip(_as_numpy(cells), self.low, self.high)
         steps -= self.low
         if self.denominator != 1.0:
@@ -71,7 +71,7 @@ def _as_numpy(cells: Any) -> npt.NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class GroupsOfEntries:
-    """The group of every entry of a column: that of the last of `firsts` which is not above it."""
+    """The group of every entry of a column: that of the last of `firsts` that is not above it."""
 
     firsts: Ints
     groups: npt.NDArray[np.uint16]
@@ -79,14 +79,14 @@ class GroupsOfEntries:
 
     @classmethod
     def of(cls, firsts: Ints, groups: Ints, size: int) -> GroupsOfEntries:
-        """From the first entry of each cell, ascending, and the group of the cell; there are `size` entries."""
+        """Return the groups from the first entry of each cell, ascending, and the group of the cell; there are `size` entries."""
         small = groups.astype(np.uint16)
         begins = np.append(True, small[1:] != small[:-1])
         made = cls(firsts[begins], small[begins])
         return cls(made.firsts, made.groups, made.find(np.arange(size))) if size <= _DENSE_GROUPS else made
 
     def find(self, entries: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.uint16]:
-        """The group of each of these entries."""
+        """Return the group of each of these entries."""
         if self.dense is not None:
             return self.dense[entries]
         return self.groups[np.searchsorted(self.firsts, entries, side="right") - 1]
@@ -94,7 +94,7 @@ class GroupsOfEntries:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TablePlan:
-    """Which tables are wanted, of which larger ones they are sums, and the groups of the columns' entries."""
+    """The wanted tables, the larger tables of which they are sums, and the groups of the columns' entries."""
 
     groups: tuple[GroupsOfEntries, ...]
     sizes: tuple[int, ...]
@@ -102,11 +102,11 @@ class TablePlan:
     counted: tuple[Columns, ...]
 
     def cells(self, columns: Columns) -> int:
-        """How many cells the table of these columns has."""
+        """Return how many cells the table of these columns has."""
         return math.prod(self.sizes[column] for column in columns)
 
     def split(self, counts: Ints) -> list[Ints]:
-        """The wanted tables, of all their counts one after the other."""
+        """Return the wanted tables, given all their counts one after the other."""
         shapes = [tuple(self.sizes[column] for column in columns) for columns in self.wanted]
         ends = np.cumsum([math.prod(shape) for shape in shapes])
         return [part.reshape(shape) for part, shape in zip(np.split(counts, ends[:-1]), shapes, strict=True)]
@@ -115,7 +115,7 @@ class TablePlan:
 def plan_tables(
     groups: Iterable[GroupsOfEntries], sizes: Iterable[int], wanted: Iterable[Columns], cover: Iterable[Columns]
 ) -> TablePlan:
-    """A plan for the wanted tables: each is a sum of one of `cover`, or is counted by itself."""
+    """Return a plan for the wanted tables: each is a sum of one of `cover`, or is counted by itself."""
     tables, counted = tuple(wanted), list[Columns]()
     for larger in (*cover, *sorted(tables, key=len, reverse=True)):
         missing = (table for table in tables if not any(set(table) <= set(other) for other in counted))
@@ -125,7 +125,7 @@ def plan_tables(
 
 
 def count_tables(plan: TablePlan, parts: Iterable[Sequence[npt.NDArray[np.integer[Any]]]]) -> Ints:
-    """The counts of all wanted tables, one after the other. Each of `parts` has the entries of some records, by column."""
+    """Return the counts of all wanted tables, one after the other. Each of `parts` has the entries of some records, by column."""
     counts = {columns: np.zeros(plan.cells(columns), dtype=np.int64) for columns in plan.counted}
     for part in parts:
         for start in range(0, len(part[0]), AT_ONCE):
@@ -140,7 +140,7 @@ def count_tables(plan: TablePlan, parts: Iterable[Sequence[npt.NDArray[np.intege
 
 
 def sum_tables(plan: TablePlan, counts: Mapping[Columns, Ints]) -> Ints:
-    """The counts of all wanted tables, one after the other, of the counts of each table that was counted."""
+    """Return the counts of all wanted tables, one after the other, from those of each table that was counted."""
     tables = {columns: held.reshape([plan.sizes[column] for column in columns]) for columns, held in counts.items()}
     summed = [np.empty(0, dtype=np.int64)]
     for wanted in plan.wanted:
@@ -151,7 +151,7 @@ def sum_tables(plan: TablePlan, counts: Mapping[Columns, Ints]) -> Ints:
 
 
 def _combine(columns: Columns, groups: Sequence[Ints], sizes: Sequence[int], known: dict[Columns, Ints]) -> Ints:
-    """The combination of groups of each record. `known`: those of the first of these columns, which tables share."""
+    """Return the combination of groups of each record. `known`: those of the first of these columns, which tables share."""
     if len(columns) == 1:
         return groups[columns[0]]
     if columns not in known:
@@ -161,14 +161,14 @@ def _combine(columns: Columns, groups: Sequence[Ints], sizes: Sequence[int], kno
 
 
 def add_counts(parts: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
-    """The entries and counts of all parts together, ascending."""
+    """Return the entries and counts of all parts together, ascending."""
     if len(parts) == 1:
         return parts[0]
     return sum_counts(np.concatenate([own for own, _ in parts]), np.concatenate([own for _, own in parts]))
 
 
 def sum_counts(entries: npt.NDArray[Any], counts: npt.NDArray[np.integer[Any]]) -> tuple[npt.NDArray[Any], Ints]:
-    """The different entries, ascending, and the sum of the counts of each."""
+    """Return the different entries, ascending, and the sum of the counts of each."""
     different, places = np.unique(entries, return_inverse=True)
     sums = np.zeros(len(different), dtype=np.int64)
     np.add.at(sums, places, counts)

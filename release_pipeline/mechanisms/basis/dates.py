@@ -1,8 +1,8 @@
-"""Dates and times as whole numbers, so that they are protected like any other: how many days, hours, minutes or seconds a moment
-comes after the first one of its domain.
+"""Dates and times as whole numbers, so that they are protected like other numbers: how many days, hours, minutes or seconds a
+moment comes after the first one of its domain.
 
-Moments have no time zone: what is written is what is meant, and a source that has a zone has UTC. A moment belongs to the unit
-that it lies in (a day at any of its times), which is a function of that moment only.
+Moments have no time zone: the text is taken literally, and a source with a zone is in UTC. A moment belongs to the unit that
+contains it (a day at any of its times), which is a function of that moment only.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _SPAN = re.compile(r"([1-9][0-9]{0,6})\s+(day|hour|minute|second)s?")
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Whole units from `first` on, a moment at the beginning of one."""
+    """Whole units from `first` on; a moment is at the beginning of one."""
 
     first: datetime
     unit: Unit
 
     @classmethod
     def read(cls, first: str, unit: str) -> Clock:
-        """The clock that begins with this moment."""
+        """Return the clock that begins with this moment."""
         if unit not in UNITS:
             raise InvalidArgument("a unit of time is day, hour, minute or second.")
         moment = read_moment(first)
@@ -58,7 +58,7 @@ class Clock:
         return (self.first - _EPOCH) // timedelta(seconds=_SECONDS[self.unit])
 
     def find(self, text: str) -> int:
-        """How many units a moment comes after the first; one within a unit is refused.
+        """Return how many units a moment comes after the first; one within a unit is refused.
 
         >>> Clock.read("1990-01-01", "day").find("1990-02-01")
         31
@@ -69,7 +69,8 @@ class Clock:
         return units
 
     def show(self, units: float | Fraction) -> str:
-        """The moment so many units after the first, at the nearest whole one; what no calendar has is at its end.
+        """Return the moment so many units after the first, at the nearest whole one, as text; dates beyond the calendar are at
+        its end.
 
         >>> Clock.read("1990-01-01", "day").show(31), Clock.read("1990-01-01", "hour").show(24.4)
         ('1990-02-01', '1990-01-02T00:00:00')
@@ -77,22 +78,22 @@ class Clock:
         return self.moment(units).isoformat()[: 10 if self.unit == "day" else None]
 
     def moment(self, units: float | Fraction) -> datetime:
-        """The same as a moment."""
+        """Return that moment as a datetime."""
         try:
             return self.first + timedelta(seconds=_SECONDS[self.unit] * round(units))
         except OverflowError:
             return datetime.max.replace(microsecond=0) if units > 0 else datetime.min
 
     def count_to(self, moment: datetime) -> float:
-        """How many units a moment comes after the first, whole or not."""
+        """Return how many units a moment comes after the first, whole or not."""
         return (moment - self.first) / timedelta(seconds=_SECONDS[self.unit])
 
     def name_span(self, words: str) -> str:
-        """An amount of time, its number in words already."""
+        """Return an amount of time as text, given its number as text."""
         return say_span(words, self.unit)
 
     def restore(self, units: npt.NDArray[np.float64]) -> npt.NDArray[np.datetime64]:
-        """The moments so many units after the first, each at the nearest whole one; NaN is none."""
+        """Return the moments so many units after the first, each at the nearest whole one; NaN becomes none."""
         there = np.isfinite(units)
         whole = np.rint(np.where(there, units, 0.0)).astype(np.int64) + self.offset
         moments: npt.NDArray[np.datetime64] = (whole * _SECONDS[self.unit]).astype("datetime64[s]")
@@ -100,14 +101,15 @@ class Clock:
         return moments.astype("datetime64[D]") if self.unit == "day" else moments
 
     def count(self, moments: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """How many whole units each moment comes after the first; NaN for none."""
+        """Return how many whole units each moment comes after the first; NaN for none."""
         seconds = moments.astype("datetime64[s]")
         whole = seconds.astype(np.int64) // _SECONDS[self.unit] - self.offset
         return np.where(np.isnat(seconds), np.nan, whole.astype(np.float64))
 
 
 def read_moment(text: str) -> datetime:
-    """A date, or a date with a time, as a policy writes it: ISO 8601 without a zone."""
+    """Return the moment of a date, or a date with a time, as a policy writes it: ISO 8601 without a zone; anything else is
+    refused."""
     try:
         if _WRITTEN.fullmatch(text):
             return datetime.fromisoformat(text)
@@ -117,12 +119,12 @@ def read_moment(text: str) -> datetime:
 
 
 def looks_like_moment(value: object) -> bool:
-    """Whether a date was meant."""
+    """Return whether a date was meant."""
     return isinstance(value, str) and re.match(r"[0-9]{4}-[0-9]{2}", value) is not None
 
 
 def read_span(value: object) -> tuple[int, Unit] | None:
-    """How many units a step of a grid is; None where it is no amount of time.
+    """Return how many units a step of a grid is; None if it is no amount of time.
 
     >>> read_span("15 minutes"), read_span(1)
     ((15, 'minute'), None)
@@ -132,7 +134,7 @@ def read_span(value: object) -> tuple[int, Unit] | None:
 
 
 def write_span(number: int, unit: Unit) -> str:
-    """The same as a policy writes it."""
+    """Return an amount of time as a policy writes it."""
     return f"{number} {unit}{'' if number == 1 else 's'}"
 
 

@@ -1,5 +1,4 @@
-"""How figures are written for people, everywhere: in plans, cards, pages and the analyst's kit. What programs read is never
-written here."""
+"""Figures as text for people, everywhere: in plans, cards, pages and the analyst's kit. Text for programs is never made here."""
 
 from __future__ import annotations
 
@@ -11,12 +10,12 @@ from decimal import Decimal
 from release_pipeline.sentences import FIGURES
 
 DIGITS = 3
-LEAST_SHARE = 0.0001  # that is shown as a number
+LEAST_SHARE = 0.0001  # the least share shown as a number
 _MOST_DIGITS = 17  # any two floats differ in 17 digits
 
 
 def show_figure(number: float) -> str:
-    """A figure that is not exact, with as many digits as it is good for.
+    """Return a rounded figure, with as many digits as are meaningful.
 
     >>> [show_figure(number) for number in (0.12345, 999.4, 999.7, -999.7, 28699.2)]
     ['0.123', '999', '1,000', '-1,000', '28,699']
@@ -25,7 +24,7 @@ def show_figure(number: float) -> str:
 
 
 def show_share(share: float) -> str:
-    """A share that is not exact, in percent: what is there is never shown as nothing, nor what is not all as all.
+    """Return a rounded share in percent: a positive one is never shown as 0%, nor one below 1 as 100%.
 
     >>> [show_share(share) for share in (0.0, 0.00004, 0.0002, 0.745, 0.99999, 1.0)]
     ['0%', 'less than 0.01%', '0.02%', '74.5%', 'more than 99.9%', '100%']
@@ -38,7 +37,7 @@ def show_share(share: float) -> str:
 
 
 def format_percent(share: float, places: int = 1) -> str:
-    """A share in percent with so many decimal places.
+    """Return a share in percent with so many decimal places.
 
     >>> format_percent(0.574), format_percent(0.0012, 2)
     ('57.4%', '0.12%')
@@ -47,7 +46,7 @@ def format_percent(share: float, places: int = 1) -> str:
 
 
 def format_count(number: int) -> str:
-    """A count with its thousands apart.
+    """Return a count with separated thousands.
 
     >>> format_count(20190)
     '20,190'
@@ -56,7 +55,7 @@ def format_count(number: int) -> str:
 
 
 def count_of(number: int, what: str) -> str:
-    """A number of things in words, which are no key of the catalogue: `count_things` takes them from there.
+    """Return a number of things as text, with a noun that is no key of the catalogue: `count_things` takes nouns from there.
 
     >>> count_of(1, "release"), count_of(2000, "release")
     ('1 release', '2,000 releases')
@@ -65,7 +64,7 @@ def count_of(number: int, what: str) -> str:
 
 
 def count_things(number: int, what: str) -> str:
-    """A number of things in words; the catalogue has what there is one of, and many.
+    """Return a number of things as text; the catalogue has the singular and the plural.
 
     >>> count_things(1, "record"), count_things(2000, "released_record")
     ('1 record', '2,000 released records')
@@ -75,7 +74,7 @@ def count_things(number: int, what: str) -> str:
 
 
 def say_span(number: str, unit: str) -> str:
-    """An amount of time, its number written already.
+    """Return an amount of time as text, given its number as text.
 
     >>> say_span("1", "day"), say_span("0.5", "hour")
     ('1 day', '0.5 hours')
@@ -84,7 +83,7 @@ def say_span(number: str, unit: str) -> str:
 
 
 def percent(share: Decimal) -> str:
-    """A declared share as people write it.
+    """Return a declared share in percent.
 
     >>> percent(Decimal("0.05"))
     '5%'
@@ -93,7 +92,7 @@ def percent(share: Decimal) -> str:
 
 
 def join_names(names: Iterable[str], how: str = "comma") -> str:
-    """Texts in a row.
+    """Return texts joined in a row.
 
     >>> join_names(["a", "b", "c"]), join_names(["a", "b"], "or"), join_names(["a"]), join_names([])
     ('a, b, c', 'a or b', 'a', '')
@@ -105,7 +104,7 @@ def join_names(names: Iterable[str], how: str = "comma") -> str:
 
 
 def join_last(names: Sequence[str]) -> str:
-    """The same as one says it.
+    """Return texts joined with "and" before the last.
 
     >>> join_last(["a", "b", "c"]), join_last(["a"])
     ('a, b and c', 'a')
@@ -115,7 +114,7 @@ def join_last(names: Sequence[str]) -> str:
 
 
 def is_instant(text: str) -> bool:
-    """Whether a text is a moment with its zone, as RFC 3339 writes it."""
+    """Return whether a text is a moment with its zone, as RFC 3339 writes it."""
     try:
         return "T" in text and datetime.fromisoformat(text).tzinfo is not None
     except ValueError:
@@ -123,7 +122,7 @@ def is_instant(text: str) -> bool:
 
 
 def format_moment(text: str) -> str:
-    """A moment as people write it; any other text as it is.
+    """Return a moment as people write it; any other text unchanged.
 
     >>> format_moment("2026-11-20T16:39:15+00:00")
     '2026-11-20 16:39 UTC'
@@ -135,7 +134,7 @@ def format_moment(text: str) -> str:
 
 
 def format_number(value: float | None, digits: int = DIGITS) -> str:
-    """A measured figure with so many significant digits; of one that has more before its point, all of these.
+    """Return a measured figure with so many significant digits; all digits before its point if there are more.
 
     >>> [format_number(value) for value in (0.12345, 12345.6, 999.7, 0.5, -2e-7, 3e15, None, float("nan"), float("inf"))]
     ['0.123', '12,346', '1,000', '0.5', '-2 × 10^-7', '3 × 10^15', 'not available', 'not available', 'infinite']
@@ -155,7 +154,7 @@ def format_number(value: float | None, digits: int = DIGITS) -> str:
 
 
 def format_share(share: float | None, digits: int = DIGITS) -> str:
-    """A measured share in percent.
+    """Return a measured share in percent.
 
     >>> format_share(0.27123), format_share(0.0), format_share(None), format_share(1e-7)
     ('27.1%', '0%', 'not available', '1 × 10^-5%')
@@ -165,7 +164,7 @@ def format_share(share: float | None, digits: int = DIGITS) -> str:
 
 
 def format_apart(value: float | None, limit: float) -> tuple[str, str]:
-    """A figure and its limit, with as many digits as it takes to tell them apart.
+    """Return a figure and its limit, with as many digits as are needed to distinguish them.
 
     >>> format_apart(0.30004, 0.3), format_apart(0.5, 0.3), format_apart(0.3, 0.3)
     (('0.30004', '0.3'), ('0.5', '0.3'), ('0.3', '0.3'))
@@ -177,7 +176,7 @@ def format_apart(value: float | None, limit: float) -> tuple[str, str]:
 
 
 def format_range(low: float | None, high: float | None) -> str:
-    """From where to where.
+    """Return a range from its ends.
 
     >>> format_range(0.1, 0.25), format_range(None, 1.0)
     ('0.1 to 0.25', 'not available')
@@ -187,7 +186,7 @@ def format_range(low: float | None, high: float | None) -> str:
 
 
 def say_missing() -> str:
-    """What stands for a figure that there is not."""
+    """Return the text for a missing figure."""
     return FIGURES("figure.missing")
 
 

@@ -1,8 +1,8 @@
 """From declared domain and grid to exact integers, and back after the noise.
 
-Everything that carries a claim is integer arithmetic (methods.md section 0; MIR12 shows what happens otherwise): each value
-is clamped to the declared domain and snapped to the declared grid *before* anything is summed, and mapped back only
-*after* the noise, which costs nothing. Domain and grid are declared, never learned from data.
+Everything that a guarantee depends on is integer arithmetic (methods.md section 0; MIR12 shows what happens otherwise): each
+value is clamped to the declared domain and snapped to the declared grid *before* anything is summed, and mapped back only *after*
+the noise, which costs nothing. Domain and grid are declared, never learned from data.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 Number: TypeAlias = "Decimal | Fraction | str | int | float"
 
-MAX_WIDTH = 2**52  # grid units: every one of them, and its neighbour, is a float64
+MAX_WIDTH = 2**52  # grid units: each of them, and its neighbour, is a float64
 _FLOAT_SLACK = Fraction(8, 2**53)  # a domain given in floats may miss the grid by this much, relatively
 
 
@@ -38,7 +38,7 @@ class Grid:
 
     @classmethod
     def declare(cls, domain: tuple[Number, Number], step: Number) -> Grid:
-        """The grid of a declared domain; (hi - lo) / step must be a whole number from 1 to 2^52.
+        """Return the grid of a declared domain; refused unless (hi - lo) / step is a whole number from 1 to 2^52.
 
         Text, integers, Decimal and Fraction are taken exactly. A float is taken as the shortest decimal that prints
         as it; when such a domain misses a whole number of steps by rounding error only, the nearest one is meant.
@@ -73,11 +73,11 @@ class Grid:
 
     @property
     def hi(self) -> Fraction:
-        """The upper end of the domain."""
+        """Return the upper end of the domain."""
         return self.lo + self.width * self.step
 
     def units_of(self, points: Sequence[Number]) -> tuple[int, ...]:
-        """Declared points in grid units, ascending; one outside the domain, off the grid or named twice is refused.
+        """Return declared points in grid units, ascending; one outside the domain, off the grid or named twice is refused.
 
         >>> Grid.declare((0, 1), "0.1").units_of(["0.3", 0])
         (0, 3)
@@ -99,9 +99,9 @@ class Grid:
         return tuple(sorted(whole_units))
 
     def quantise(self, values: npt.NDArray[Any]) -> IntArray:
-        """q = round((clamp(x) - lo) / step) in 0..width for each value, on its own.
+        """Return q = round((clamp(x) - lo) / step) in 0..width for each value separately.
 
-        A fixed function of each value only, whatever its rounding in the last bit: that is all the claims need.
+        It is a fixed function of each value only, however the last bit is rounded: the claims need no more.
         Only correctly rounded operations are used, so every processor gives the same integers.
         """
         units, encoder = np.empty(len(values), dtype=np.int64), self.encoder
@@ -111,20 +111,20 @@ class Grid:
 
     @property
     def encoder(self) -> NumberEncoder:
-        """How numbers become units of the grid, one by one."""
+        """Return how numbers become units of the grid, one by one."""
         step = self.step
         return NumberEncoder(float(self.lo), float(self.hi), float(step.numerator), float(step.denominator), self.width)
 
     def snap(self, values: npt.NDArray[Any]) -> FloatArray:
-        """The values as a method sees them: moved into the domain and onto the grid, in their own units."""
+        """Return the values as a method sees them: moved into the domain and onto the grid, in their own units."""
         return self.values_of(self.quantise(values))
 
     def values_of(self, units: IntArray) -> FloatArray:
-        """The values at so many whole grid steps above lo."""
+        """Return the values at so many whole grid steps above lo."""
         return self.restore(units.astype(np.float64))
 
     def restore(self, units: FloatArray) -> FloatArray:
-        """The values at `units` grid steps above lo; whole units give the float nearest to the exact decimal."""
+        """Return the values at `units` grid steps above lo; whole units give the float nearest to the exact decimal."""
         common = self.lo.denominator * self.step.denominator
         offset = float(self.lo.numerator * self.step.denominator)
         factor = float(self.step.numerator * self.lo.denominator)
@@ -137,7 +137,7 @@ class Grid:
 
 
 def as_numbers(values: object, *, name: str = "values") -> npt.NDArray[Any]:
-    """`values` as a one-dimensional array of finite numbers; anything else is refused, with counts only."""
+    """Return `values` as a one-dimensional array of finite numbers; anything else is refused, with only counts in the message."""
     if isinstance(values, np.ma.MaskedArray):
         raise InvalidType(f"{name} is a masked array.", remedy="Fill or remove the masked entries by a declared rule first.")
     array = np.asarray(values)
@@ -156,7 +156,7 @@ def as_numbers(values: object, *, name: str = "values") -> npt.NDArray[Any]:
 
 
 def as_rows(matrix: npt.ArrayLike) -> npt.NDArray[Any]:
-    """`matrix` as an array with a row for each record and at least one column."""
+    """Return `matrix` as an array with a row for each record and at least one column."""
     if isinstance(matrix, np.ma.MaskedArray):
         raise InvalidType("the matrix is a masked array.", remedy="Fill or remove the masked entries by a declared rule first.")
     array: npt.NDArray[Any] = np.asarray(matrix)
@@ -166,7 +166,7 @@ def as_rows(matrix: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def as_matrix(matrix: npt.ArrayLike) -> npt.NDArray[Any]:
-    """`matrix` as rows of finite numbers; counts only where it is refused."""
+    """Return `matrix` as rows of finite numbers; a refusal gives only counts."""
     array = as_rows(matrix)
     if array.dtype.kind not in "iuf" or array.dtype == np.longdouble:
         raise InvalidType(f"the matrix must be integers or float64, not {array.dtype.name}.")

@@ -1,15 +1,15 @@
-"""Records that stand for others: weighted means and quantiles, and what a sample says of the population that it was drawn from.
+"""Records with weights: weighted means and quantiles, and what a sample shows about the population that it was drawn from.
 
-Each record of a sample has a weight, the number of people of the population that it stands for. Of f records of a sample with the
-same quasi-identifiers, whose weights add up to W, the number F of people in the population who have these is taken to be f plus a
+Each record of a sample has a weight, the number of people of the population that it represents. If f records of a sample have the
+same quasi-identifiers, and their weights add up to W, the number F of people in the population with these is modelled as f plus a
 negative binomial number, as if each person had been drawn with probability p = f / W (Benedetti and Franconi, as sdcMicro's
 `indivRisk` has it: BF98). Then
 
-    P[F = f] = p^f                          a sample unique is alone in the population with probability p
+    P[F = f] = p^f                          a sample unique is unique in the population with probability p
     E[1 / F] = p^f / f * 2F1(f, f; f + 1; 1 - p) = p / f * 2F1(1, 1; f + 1; 1 - p)
 
-is the risk that who knows the population's quasi-identifiers points at the right person for one of these records. It is an
-estimate by a model of the sampling: weights that were adjusted much for answers that are missing say less of it.
+is the risk that somebody who knows the population's quasi-identifiers identifies the right person for one of these records. It is
+an estimate by a model of the sampling: it is less reliable for weights that were strongly adjusted for missing answers.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ import numpy.typing as npt
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.mechanisms.basis.grid import FloatArray, IntArray, as_numbers
 
-SERIES, TERMS = 32, 32  # from so many records on a series of so many terms: the first that is left out is below 1e-17
+SERIES, TERMS = 32, 32  # with so many records or more, a series of so many terms: the first omitted term is below 1e-17
 
 
 @dataclass(frozen=True, slots=True)
 class PopulationRisk:
-    """Of the records of a sample: how many are alone in it with their quasi-identifiers, and how many of these are expected to be
-    alone in the population too; how many re-identifications to expect when all are tried; and the largest risk of one."""
+    """The risk of a sample: the number of records that are unique in it by their quasi-identifiers, the expected number of these
+    that are unique in the population too, the expected number of re-identifications if all are tried, and the largest risk of one
+    record."""
 
     sample_uniques: int
     population_uniques: float
@@ -40,7 +41,7 @@ class PopulationRisk:
 
 
 def risk_of_records(group: IntArray, weights: FloatArray) -> FloatArray:
-    """E[1/F] of each record, by the group of equal quasi-identifiers that it is in.
+    """Return E[1/F] of each record, given its group of equal quasi-identifiers.
 
     >>> risk_of_records(np.array([0, 0, 1]), np.array([92.0, 8.0, 45.5])).round(8).tolist()
     [0.01877883, 0.01877883, 0.08579129]
@@ -52,9 +53,9 @@ def risk_of_records(group: IntArray, weights: FloatArray) -> FloatArray:
 
 
 def _sum_series(size: FloatArray, share: FloatArray) -> FloatArray:
-    """2F1(1, 1; f + 1; 1 - p), the sum of (1 - p)^n / binomial(f + n, n). scipy has none from f = 100 on (infinite or NaN): there
-    it is added up here, and from so few records on that the terms are below the last digit; nor of one record where p is tiny:
-    there it is the logarithm of 1 / p over 1 - p."""
+    """Return 2F1(1, 1; f + 1; 1 - p), the sum of (1 - p)^n / binomial(f + n, n). scipy fails from f = 100 on (infinite or NaN):
+    there it is added up here, starting at the fewest records for which further terms are below the last digit. scipy also fails
+    for one record if p is tiny: there it is the logarithm of 1 / p over 1 - p."""
     import scipy.special
 
     special: Any = scipy.special
@@ -75,7 +76,7 @@ def _sum_series(size: FloatArray, share: FloatArray) -> FloatArray:
 
 
 def risk_in_population(group: IntArray, weights: FloatArray) -> PopulationRisk:
-    """The risk of all records of a sample in the population."""
+    """Return the risk of all records of a sample in the population."""
     risk = risk_of_records(group, weights)
     size = np.bincount(group)
     alone = size[group] == 1
@@ -84,12 +85,12 @@ def risk_in_population(group: IntArray, weights: FloatArray) -> PopulationRisk:
 
 
 def weighted_mean(values: FloatArray, weights: FloatArray) -> float:
-    """The mean of what the records stand for."""
+    """Return the weighted mean of the records."""
     return float(np.average(values, weights=weights))
 
 
 def weighted_quantiles(values: FloatArray, weights: FloatArray, shares: Sequence[float]) -> list[float]:
-    """The least value that records which stand for so large a share do not exceed.
+    """Return for each share the least value that records with this share of the weights do not exceed.
 
     >>> weighted_quantiles(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 2.0]), [0.25, 0.5, 0.8])
     [1.0, 2.0, 3.0]
@@ -108,27 +109,23 @@ def _check(group: IntArray, weights: npt.NDArray[np.float64]) -> None:
         raise InvalidArgument("a weight is negative, missing or infinite.", where="weights")
 
 
-# A share that was tried on some of many, with the interval that the sampling costs, and what of one
-# share is beyond another.
+# A share measured on a sample, with its sampling interval, and the difference of two shares.
 #
-# The interval is Wilson's (WIL27), 95%: all p for which the mean found lies within 1.96
-# sqrt(p(1-p)/n) of p. It is made for yes and no; a mean of numbers in [0, 1] is given the same one,
-# because the variance of such a number is at most p(1-p), which yes and no attain: so it is no
-# shorter than need be. Those tried are taken as drawn with replacement; without, the mean spreads
-# less.
+# The interval is Wilson's (WIL27), 95%: all p for which the measured mean is within 1.96 sqrt(p(1-p)/n) of p. It is made for yes
+# and no; a mean of numbers in [0, 1] gets the same one, because the variance of such a number is at most p(1-p), which yes and no
+# attain: so it is not too short. Trials are treated as drawn with replacement; without, the mean varies less.
 
 
-Z = 1.959963984540054  # the normal law's 97.5% quantile
+Z = 1.959963984540054  # the normal distribution's 97.5% quantile
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A mean of numbers in [0, 1]: `value` of those `tried`, and for all of those it stands for the interval from `low` to
-    `high`.
+    """A mean of numbers in [0, 1]: `value` over those `tried`, and for all that they represent the interval from `low` to `high`.
 
-    `among` says how many those are, and is None where they are not a list that could be tried to its end. If all were tried, the
-    interval is the value. If nothing was tried, `tried` is 0, the value 0 and the interval all of [0, 1]: nothing is known.
+    `among` is how many there are in all, None if they are not a finite list. If all were tried, the interval is the value. If
+    nothing was tried, `tried` is 0, the value 0 and the interval all of [0, 1]: nothing is known.
     """
 
     value: float
@@ -139,7 +136,7 @@ class Share:
 
 
 def measure_share(successes: npt.ArrayLike, *, among: int | None) -> Share:
-    """The mean of what each try gave, a number in [0, 1], with its interval for the `among` of which these are a random sample.
+    """Return the mean of the results, numbers in [0, 1], with its interval for the `among` of which they are a random sample.
 
     >>> measure_share([1, 0, 0.5], among=3)
     Share(value=0.5, low=0.5, high=0.5, tried=3, among=3)
@@ -158,7 +155,7 @@ def measure_share(successes: npt.ArrayLike, *, among: int | None) -> Share:
 
 
 def wilson_interval(value: float, tried: int) -> tuple[float, float]:
-    """The 95% interval for a mean of numbers in [0, 1] of which `tried` had the mean `value` (WIL27).
+    """Return the 95% interval for a mean of numbers in [0, 1], of which `tried` had the mean `value` (WIL27).
 
     >>> [round(limit, 3) for limit in wilson_interval(0.5, 100)]
     [0.404, 0.596]
@@ -170,8 +167,8 @@ def wilson_interval(value: float, tried: int) -> tuple[float, float]:
 
 
 def bound_share(hits: npt.ArrayLike, of: int, doubt: float) -> tuple[FloatArray, FloatArray]:
-    """Bounds on the probability of an event that happened so often in so many tries (CP34), each wrong with a probability of
-    `doubt` at the most, whatever the event's is.
+    """Return bounds on the probability of an event that happened so often in so many trials (CP34), each wrong with a probability
+    of at most `doubt`, for any probability of the event.
 
     >>> lower, upper = bound_share([0, 50], 100, 0.025)
     >>> lower.round(3).tolist(), upper.round(3).tolist()
@@ -187,12 +184,12 @@ def bound_share(hits: npt.ArrayLike, of: int, doubt: float) -> tuple[FloatArray,
 
 
 def difference_beyond(attack: Share, control: Share) -> Share:
-    """What the attack gains on those whom it concerns, as a share of what it could gain: (a - c) / (1 - c), from 0 to 1 (GEM23).
+    """Return what the attack gains on its targets, as a share of what it could gain: (a - c) / (1 - c), from 0 to 1 (GEM23).
 
     a and c are the middles of the two intervals and the errors their half lengths, which propagate as if independent: sqrt((da /
     (1-c))^2 + (dc (1-a) / (1-c)^2)^2). Value and limits are cut off at 0 and 1. This is the residual risk of GEM23 and of its
-    authors' library, so that figures can be compared. If the attack always succeeds on the control group nothing is left to be
-    gained, and the interval is all of [0, 1]; likewise if either was not tried at all.
+    authors' library, so that figures can be compared. If the attack always succeeds on the control group, nothing is left to
+    gain, and the interval is all of [0, 1]; the same if either was not tried at all.
     """
     tried = min(attack.tried, control.tried)
     a, c = ((share.low + share.high) / 2 for share in (attack, control))
@@ -207,7 +204,7 @@ def difference_beyond(attack: Share, control: Share) -> Share:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One share less another, from -1 to 1, with its 95% interval."""
+    """The difference of two shares, from -1 to 1, with its 95% interval."""
 
     value: float
     low: float
@@ -215,10 +212,9 @@ class Difference:
 
 
 def subtract_shares(share: Share, other: Share) -> Difference:
-    """How much larger one share is than another that was tried on other people: the interval of NEW98 (method 10, without
-    correction), which takes from each of Wilson's two intervals the side that makes the difference smaller, or larger. As
-    these, it is no shorter than need be where what is tried gives numbers between 0 and 1. If either was not tried at all
-    nothing is known.
+    """Return how much larger one share is than another measured on other people: the interval of NEW98 (method 10, without
+    correction), which takes from each of Wilson's two intervals the side that makes the difference smaller, or larger. Like
+    these, it is not too short for results between 0 and 1. If either was not tried at all, it is [-1, 1].
 
     >>> found = subtract_shares(measure_share([1] * 56 + [0] * 14, among=None), measure_share([1] * 48 + [0] * 32, among=None))
     >>> [round(figure, 4) for figure in (found.value, found.low, found.high)]

@@ -1,8 +1,7 @@
-"""What a released column is still good for: closed formulas against the original. All of it is confidential.
+"""The utility of a released column: closed formulas against the original. All of it is confidential.
 
 Two tables are compared in two ways: record by record (`column_error`, `sse_paper`), for which row i of both belongs to the same
-person, and as wholes (moments, correlations; `distributions` has distances of these), for which it does not matter whose row is
-which.
+person, and as wholes (moments, correlations, distances of distributions), for which it does not matter whose row is which.
 """
 
 from __future__ import annotations
@@ -23,17 +22,17 @@ from release_pipeline.mechanisms.basis.tally import Tally
 
 @dataclass(frozen=True, slots=True)
 class Clamping:
-    """What moving values into the declared domain took from a column: the `share` of records that lay outside, and the mean
-    square of how far they were moved over the `variance` of the values as they came (over 1 where nearly all were moved far)."""
+    """The effect of clamping to the declared domain on a column: the `share` of records outside, and the mean square of how far
+    they were moved over the `variance` of the raw values (over 1 if nearly all were moved far)."""
 
     share: float
     variance: float
 
 
-@np.errstate(over="ignore", invalid="ignore")  # squares that no float holds
+@np.errstate(over="ignore", invalid="ignore")  # squares may overflow
 def measure_clamping(numbers: FloatArray, grid: Grid, counts: IntArray | None = None) -> Clamping:
-    """What clamping takes from a column. Outside is what the grid does not bring back to the ends of the domain. NaN, which
-    stands for a missing number, is never outside. `counts`: how many records have each number, where they are more than one.
+    """Return what clamping removes from a column. Numbers that the grid does not round to the ends of the domain are outside.
+    NaN, a missing number, is never outside. `counts`: how many records have each number, if more than one.
 
     >>> measure_clamping(np.array([0.0, 4.0, 4.0, 8.0]), Grid.declare((0, 6), 1))
     Clamping(share=0.25, variance=0.125)
@@ -60,10 +59,10 @@ def measure_clamping(numbers: FloatArray, grid: Grid, counts: IntArray | None = 
 
 @np.errstate(over="ignore", invalid="ignore")
 def column_error(original: FloatArray, released: FloatArray, *, variance: float | None = None) -> float:
-    """Mean squared difference over the variance; 1.0 is no better than publishing the mean. It is the error of a method where
-    `original` is what the method saw (`Grid.snap`): what clamping took before is `measure_clamping`'s.
+    """Return the mean squared difference over the variance; 1.0 is no better than publishing the mean. It is the error of a
+    method if `original` is what the method saw (`Grid.snap`): `measure_clamping` has the effect of clamping before that.
 
-    The variance is that of the original, or is given where these records are some of more: that of all.
+    The variance is that of the original; if these records are a sample, pass that of all records.
     """
     variance = variance_of(original) if variance is None else variance
     if variance <= 0:
@@ -73,29 +72,29 @@ def column_error(original: FloatArray, released: FloatArray, *, variance: float 
 
 @np.errstate(over="ignore", invalid="ignore")
 def variance_of(column: FloatArray) -> float:
-    """The variance of the records themselves; exactly 0 where all are equal, however their mean was rounded."""
+    """Return the variance of the records themselves; exactly 0 if all are equal, however their mean was rounded."""
     if not _varies(column):
         return 0.0
     return float(np.sum(np.square(column - mean_of(column)))) / len(column)
 
 
 def _varies(column: FloatArray) -> bool:
-    """Whether a column has two values; no, of one where NaN is among them."""
+    """Return whether a column has two different values; False if it contains NaN."""
     return bool(column.max() > column.min())
 
 
 @np.errstate(over="ignore", invalid="ignore")
 def mean_of(column: FloatArray) -> float:
-    """The mean."""
+    """Return the mean."""
     return float(np.sum(column)) / len(column)
 
 
 @np.errstate(over="ignore", invalid="ignore")
 def sse_paper(original: Sequence[FloatArray], released: Sequence[FloatArray]) -> float:
-    """IDP24's mean SSE over the columns of two tables: mean of (1/m^2) sum_a ((x_a - y_a) / var_a)^2, literally."""
+    """Return IDP24's mean SSE over the columns of two tables: mean of (1/m^2) sum_a ((x_a - y_a) / var_a)^2, literally."""
     if len(original) != len(released):
         raise InvalidArgument("the tables do not have equally many columns.", where="released")
-    each = (_sse_of_column(original[a], released[a]) for a in range(len(original)))  # no two columns are held at once
+    each = (_sse_of_column(original[a], released[a]) for a in range(len(original)))  # only two columns are in memory at once
     total = math.fsum(each)
     return total / len(original) ** 2
 
@@ -105,9 +104,9 @@ def _sse_of_column(x: FloatArray, y: FloatArray) -> float:
     return float(np.sum(np.square((x - y) / variance))) / len(x) if variance > 0 else 0.0
 
 
-@np.errstate(over="ignore", invalid="ignore")  # numbers whose squares no float holds have no covariance
+@np.errstate(over="ignore", invalid="ignore")  # numbers whose squares overflow have no covariance
 def covariance_matrix(columns: Sequence[FloatArray]) -> FloatArray:
-    """Covariances of the records themselves, column by column: no matrix of all records is made."""
+    """Return the covariances of the records themselves, column by column: no matrix of all records is made."""
     m = len(columns)
     means = [mean_of(column) for column in columns]
     covariances = np.zeros((m, m))
@@ -120,7 +119,7 @@ def covariance_matrix(columns: Sequence[FloatArray]) -> FloatArray:
 
 
 def correlation_matrix(covariances: FloatArray) -> FloatArray:
-    """Correlations of covariances; NaN where a column is constant."""
+    """Return the correlations for these covariances; NaN for a constant column."""
     variances = np.diagonal(covariances)
     with np.errstate(over="ignore", invalid="ignore"):
         deviations = np.sqrt(np.where(variances > 0, variances, np.nan))
@@ -128,7 +127,7 @@ def correlation_matrix(covariances: FloatArray) -> FloatArray:
 
 
 def rank_values(values: FloatArray) -> FloatArray:
-    """The rank of each value, from 0; equal ones have the mean of theirs.
+    """Return the rank of each value, from 0; equal ones have their mean rank.
 
     >>> rank_values(np.array([5.0, 1.0, 5.0])).tolist()
     [1.5, 0.0, 1.5]
@@ -139,12 +138,12 @@ def rank_values(values: FloatArray) -> FloatArray:
 
 
 def rank_correlation_matrix(columns: Sequence[FloatArray]) -> FloatArray:
-    """Spearman's correlations: those of ranks; NaN where a column is constant."""
+    """Return Spearman's correlations, those of ranks; NaN for a constant column."""
     return correlation_matrix(covariance_matrix([rank_values(column) for column in columns]))
 
 
 def f_measure(truth: np.ndarray, predicted: np.ndarray) -> float:
-    """The harmonic mean of precision and recall of saying yes; 0 where neither is defined.
+    """Return the harmonic mean of precision and recall of answering yes; 0 if neither is defined.
 
     >>> f_measure(np.array([True, True, False, False]), np.array([True, False, True, False]))
     0.5
@@ -154,22 +153,22 @@ def f_measure(truth: np.ndarray, predicted: np.ndarray) -> float:
     return 2 * hits / both if both else 0.0
 
 
-# Distributions of a column: in numbers, compared with another one, and as a curve. Against the
-# original that is confidential.
+# Distributions of a column: as figures, compared with another one, and as a curve. Comparisons with the original are
+# confidential.
 #
 # It does not matter whose row is which: a column is its tally.
 
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 TENTHS = (0.1, 0.9)
-BEYOND = 10  # records that lie beyond a quantile at least: one with fewer would reveal single persons
+BEYOND = 10  # records beyond a quantile, at least: one with fewer would reveal single persons
 CURVE_POINTS = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A column in numbers. Of `QUANTILES` and of `TENTHS` (`deciles`), those with fewer than ten records beyond them are None; so
-    are mean and deviation where fewer than ten records differ from the most common value, for they would reveal these records'
+    """Summary figures of a column. `QUANTILES` and `TENTHS` (`deciles`) with fewer than ten records beyond them are None; so are
+    mean and deviation if fewer than ten records differ from the most common value, because they would reveal these records'
     values."""
 
     mean: float | None
@@ -179,7 +178,7 @@ class Spread:
 
 
 def describe_spread(column: Tally) -> Spread:
-    """Mean, standard deviation (of the records themselves, not of a larger population) and quantiles of a column."""
+    """Return mean, standard deviation (of the records themselves, not of a larger population) and quantiles of a column."""
     shares = (*QUANTILES, *TENTHS)
     found = find_quantiles(column, shares)
     beyond = [round(min(q, 1 - q), 6) * len(column) for q in shares]  # 1 - 0.9 is a bit less than 0.1
@@ -191,7 +190,7 @@ def describe_spread(column: Tally) -> Spread:
 
 
 def find_quantiles(column: Tally, shares: Sequence[float]) -> list[float]:
-    """The quantiles of a column, between two values by how far from each.
+    """Return the quantiles of a column, interpolated between two values.
 
     >>> find_quantiles(Tally.of(np.array([0.0, 10.0, 20.0])), [0.25, 1.0])
     [5.0, 20.0]
@@ -203,25 +202,26 @@ def find_quantiles(column: Tally, shares: Sequence[float]) -> list[float]:
 
 
 def find_mean(column: Tally) -> float:
-    """The mean of all records."""
+    """Return the mean of all records."""
     return float(np.sum(column.entries * column.counts)) / len(column)
 
 
 def find_variance(column: Tally) -> float:
-    """The variance of the records themselves; exactly 0 where all are equal, however their mean was rounded."""
+    """Return the variance of the records themselves; exactly 0 if all are equal, however their mean was rounded."""
     if len(column.entries) < 2:
         return 0.0
     return float(np.sum(np.square(column.entries - find_mean(column)) * column.counts)) / len(column)
 
 
 def _is_nearly_constant(column: Tally) -> bool:
-    """Whether fewer than ten records differ from the most common value."""
+    """Return whether fewer than ten records differ from the most common value."""
     return len(column) - int(column.counts.max()) < BEYOND
 
 
 def find_gap(first: Tally, second: Tally) -> float:
-    """Kolmogorov-Smirnov: the largest difference between the two distribution functions, in [0, 1]. From one value of the one
-    with fewer of them to the next it is constant and the other rises: the largest is at such a value, or just below it.
+    """Return the Kolmogorov-Smirnov distance: the largest difference between the two distribution functions, in [0, 1]. Between
+    two values of the column with fewer values, its function is constant and the other rises: the largest difference is at such a
+    value, or just below it.
 
     >>> find_gap(Tally.of(np.array([1.0, 2.0, 3.0, 4.0])), Tally.of(np.array([3.0, 4.0, 5.0, 6.0])))
     0.5
@@ -233,7 +233,7 @@ def find_gap(first: Tally, second: Tally) -> float:
 
 
 def find_distance(first: Tally, second: Tally) -> float:
-    """Wasserstein: how far records lie apart on average when both columns are sorted, a rank being a share of each.
+    """Return the Wasserstein distance: how far records are apart on average if both columns are sorted, with ranks as shares.
 
     >>> find_distance(Tally.of(np.array([0.0, 0.0])), Tally.of(np.array([3.0, 5.0, 3.0, 5.0])))
     4.0
@@ -242,7 +242,7 @@ def find_distance(first: Tally, second: Tally) -> float:
 
 
 def compare_ranks(first: Tally, second: Tally) -> float:
-    """The mean squared difference of values of equal ranks, over the variance of the first; 0 where they are all alike."""
+    """Return the mean squared difference of values of equal ranks, over the variance of the first; 0 if all are equal."""
     variance = find_variance(first)
     return square_ranks(first, second) / variance if variance > 0 else 0.0
 
@@ -270,33 +270,34 @@ def _sum_over_ranks(first: Tally, second: Tally, measure: Callable[[FloatArray],
 
 
 def _merge(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The different numbers of both, ascending, as those of each are: NumPy's own union does not know that they are."""
+    """Return the different numbers of both, ascending, as those of each are: NumPy's own union cannot use that."""
     both = np.concatenate([first, second])
     both.sort(kind="stable")
     return both[np.append(True, both[1:] != both[:-1])]
 
 
 def share_at(column: Tally, points: npt.NDArray[Any]) -> FloatArray:
-    """The share of records that are each of the points, exactly."""
+    """Return the exact share of records at each of the points."""
     return (column.count_up_to(points) - column.count_below(points)) / len(column)
 
 
 def choose_places(column: Tally) -> FloatArray:
-    """Where to draw a distribution function: at most 120 places, ascending, that depend on the released column only, so that no
-    place is somebody's confidential value: released values, and even steps between the least and the greatest. `column`: the
-    released one."""
+    """Return where to draw a distribution function: at most 120 values, ascending, that depend only on the released column, so
+    that none is a confidential value: released values, and even steps between the least and the greatest. `column`: the released
+    one."""
     ranks = np.linspace(0, 1, 2 * CURVE_POINTS // 3) * (len(column) - 1)
     steps = np.linspace(float(column.entries[0]), float(column.entries[-1]), CURVE_POINTS // 3)
     return np.unique(np.concatenate([column.at(np.rint(ranks).astype(np.int64)), steps]))
 
 
 def share_at_most(column: Tally, places: FloatArray) -> FloatArray:
-    """The share of records that are at most each of the places."""
+    """Return the share of records that are at most each of these values."""
     return column.count_up_to(places) / len(column)
 
 
 def share_of_many(column: Tally, places: FloatArray) -> list[float | None]:
-    """`share_at_most`, and None for a share that would reveal fewer than ten records. Shares of none and of all are shown."""
+    """Return `share_at_most`, with None for a share that would reveal fewer than ten records. Shares of none and of all are
+    shown."""
     counts, n = column.count_up_to(places), len(column)
     few = (counts > 0) & (counts < n) & (np.minimum(counts, n - counts) < BEYOND)
     return [None if hidden else count / n for count, hidden in zip(counts.tolist(), few.tolist(), strict=True)]

@@ -1,5 +1,5 @@
-"""`dp-cdf`: a column's distribution from noisy counts by value. `column` is what others use of it; the proof stands in
-`mechanism`, and in docs/mechanisms.md."""
+"""`dp-cdf`: a column's distribution from noisy counts by value. Others use `column`; the proof is in `mechanism`, and in
+docs/mechanisms.md."""
 
 from release_pipeline.mechanisms.by_value.cells import Stage
 from release_pipeline.mechanisms.by_value.mechanism import ByValue, usual_centre

@@ -1,5 +1,5 @@
-"""Cells: intervals of grid units that together are 0..width. Which cells are counted follows from declared facts, and from noisy
-counts of cells before."""
+"""Cells: intervals of grid units that together are 0..width. Which cells are counted follows from declared facts, and from the
+noisy counts of earlier cells."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ FINE = 4  # cells in an octave where masses are fitted
 
 
 def first_edges(width: int, *, centre: int, atoms: Iterable[int] = (), per_octave: int = 1) -> IntArray:
-    """The edges of the cells that are counted first: {c}, {c + 1}, [c + 2, c + 4), [c + 4, c + 8), ... up to the width, the same
-    mirrored below the centre c, and every atom a cell of its own. Cell j is edges[j] .. edges[j + 1] - 1.
+    """Return the edges of the cells that are counted first: {c}, {c + 1}, [c + 2, c + 4), [c + 4, c + 8), ... up to the width,
+    the same mirrored below the centre c, and every atom as a separate cell. Cell j is edges[j] .. edges[j + 1] - 1.
 
     >>> first_edges(20, centre=0).tolist()
     [0, 1, 2, 4, 8, 16, 21]
@@ -33,7 +33,7 @@ def first_edges(width: int, *, centre: int, atoms: Iterable[int] = (), per_octav
 
 
 def _offsets(width: int, per_octave: int) -> Iterable[int]:
-    """1, 2, 4, 8, ... with so many cells from each to the next, as far as there are whole numbers between them."""
+    """Yield 1, 2, 4, 8, ... with so many cells from each to the next, as far as there are whole numbers between them."""
     start = 1
     while start <= width:
         yield from (start + start * step // per_octave for step in range(per_octave))
@@ -41,7 +41,8 @@ def _offsets(width: int, per_octave: int) -> Iterable[int]:
 
 
 def cut_cells(edges: IntArray, pieces: IntArray) -> IntArray:
-    """The edges after each cell is cut into so many equal pieces, as far as whole numbers allow, and no more than it has numbers.
+    """Return the edges after each cell is cut into so many equal pieces, as far as whole numbers allow, but at most one for each
+    number.
 
     >>> cut_cells(np.array([0, 1, 11]), np.array([3, 4])).tolist()
     [0, 1, 3, 6, 8, 11]
@@ -56,23 +57,23 @@ def cut_cells(edges: IntArray, pieces: IntArray) -> IntArray:
 
 
 def join_edges(parts: Iterable[IntArray]) -> IntArray:
-    """The edges of all of them."""
+    """Return the edges of all parts."""
     return np.unique(np.concatenate(list(parts)))
 
 
 def find_cells(edges: IntArray, points: IntArray) -> npt.NDArray[np.intp]:
-    """The cell that each point is in."""
+    """Return the cell that contains each point."""
     return np.searchsorted(edges, points, side="right") - 1
 
 
-# What is public of a column before anything is counted, and what a stage of counts has measured.
+# The public facts about a column before anything is counted, and the counts of one stage.
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Declared facts, and how many records there are. Values are grid units in 0..width. `atoms`: those that many records may
-    share. `centre`: where cells are finest. `labels`: how many reasons there are for a record to have no value; they
-    stand behind the values, width + 1, width + 2, ..."""
+    """Declared facts, and how many records there are. Values are grid units in 0..width. `atoms`: values that many records may
+    share. `centre`: where cells are finest. `labels`: how many reasons there are for a record to have no value; they come after
+    the values, as width + 1, width + 2, ..."""
 
     width: int
     records: int
@@ -83,7 +84,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Noisy counts of cells: nothing else of the data is in them."""
+    """Noisy counts of cells, which contain nothing else of the data."""
 
     edges: IntArray
     counts: IntArray

@@ -1,14 +1,14 @@
-"""Masses that explain noisy counts: how many of the records are likely to be where, by all stages and what columns are like.
+"""Masses that explain noisy counts: the likely number of records in each cell, given all stages and typical shapes of columns.
 
-Noisy counts alone are not a distribution: they are negative here and there, and in a long empty tail noise looks like records
-that carry most of the variance. So masses p of fine cells are fitted, p = softmax(f + s a + log width), with the largest
+Noisy counts by themselves are not a distribution: they are negative here and there, and in a long empty tail noise looks like
+records that carry most of the variance. So masses p of fine cells are fitted, p = softmax(f + s a + log width), with the largest
 
     - sum over stages and cells of sqrt((y - n p)^2 + (d t)^2) / t       the likelihood of Laplace noise, smooth near 0
     - f' K^-1 f / 2                                                      f is smooth: Matern 3/2 over octaves
     - sum of log(1 + exp(bends of f))                                    a density may bend down for nothing, and up at a price
     - sum of log(1 + a^2)                                                spikes are cheap where counts prove them (Student t)
 
-The fit reads noisy counts and declared facts: it is post-processing, and floating-point numbers do no harm. Steps are damped
+The fit reads noisy counts and declared facts: it is post-processing, so floating-point numbers are safe. Steps are damped
 Gauss-Newton steps, 8 to 17 of them: gradient methods have not converged after a thousand, at five times the error."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from release_pipeline.mechanisms.clusters.rank import cut_ranks
 
 DEVIATION, LENGTH, NUGGET = 8.0, 2.0, 0.1  # of f: nats, octaves, nats
 SPIKE = 0.3  # nats of a unit of a
-MOST_CELLS = 130  # fine cells and those of all stages, before the fine ones are left out
+MOST_CELLS = 130  # fine cells and those of all stages; beyond it fine cells are left out
 CLOSE = 1e-2  # nats: a step that gains less is the last
 LONGEST = 4.0  # nats that a step may move f anywhere
 SHORTER = 12  # times that a step is made a quarter as long
@@ -35,7 +35,7 @@ SHORTER = 12  # times that a step is made a quarter as long
 
 @dataclass(frozen=True, slots=True)
 class Masses:
-    """The share of the records in each cell. `level` is f + s a, what is fitted: where another fit of finer cells begins."""
+    """The share of the records in each cell. `level` is f + s a, the fitted function, from which a fit of finer cells starts."""
 
     edges: IntArray
     share: FloatArray
@@ -43,18 +43,18 @@ class Masses:
 
     @property
     def width(self) -> FloatArray:
-        """How many numbers each cell has."""
+        """Return how many numbers each cell has."""
         return np.diff(self.edges).astype(np.float64)
 
 
 def fit_masses(stages: Sequence[Stage], facts: Facts, *, before: Masses | None, steps: int) -> Masses:
-    """The masses that explain the counts of these stages best."""
+    """Return the masses that best explain the counts of these stages."""
     model = _Model(stages, facts, None if before is None else before.edges)
     return model.solve(np.zeros(model.cells) if before is None else model.resample(before), steps)
 
 
 class _Model:
-    """What is maximised, for one set of cells."""
+    """The function that is maximised, for one set of cells."""
 
     def __init__(self, stages: Sequence[Stage], facts: Facts, before: IntArray | None) -> None:
         finest = first_edges(facts.width, centre=facts.centre, atoms=facts.atoms, per_octave=FINE)
@@ -74,7 +74,7 @@ class _Model:
         self.precision, self.bends = _smoothness(alone, find_cells(self.edges, np.array([facts.centre]))[0], self.density)
 
     def resample(self, before: Masses) -> FloatArray:
-        """Where to begin: the level of an earlier fit, smoothed over half an octave."""
+        """Return the start of the fit: the level of an earlier fit, smoothed over half an octave."""
         middle, earlier = _middles(self.edges), _middles(before.edges)
         level = np.interp(middle, earlier, before.level)
         reach = max(1, int(self.density / 2))
@@ -83,7 +83,7 @@ class _Model:
         return level - level.mean()
 
     def solve(self, level: FloatArray, steps: int) -> Masses:
-        """Damped Gauss-Newton steps from there, until they gain nothing."""
+        """Return the masses after damped Gauss-Newton steps from `level`, until they gain nothing."""
         at = self._at(level, np.zeros(self.cells))
         damping = 1e-2
         for _ in range(steps):
@@ -100,7 +100,7 @@ class _Model:
                     better = tried
                     break
                 damping = max(damping * 8, 1e-3)
-            else:  # no damping that is tried matters where counts are many: the way leads down, if not so far
+            else:  # with many counts no tried damping is enough: the direction is still downhill, so shorter steps follow
                 for shorter in 0.25 ** np.arange(1, SHORTER + 1):
                     tried = self._at(at.level + shorter * step[0], at.spikes + shorter * step[1])
                     if tried.value < at.value:
@@ -129,8 +129,8 @@ class _Model:
         return _Point(level, spikes, share, residuals, bends, value)
 
     def _expand(self, at: _Point) -> _Expansion:
-        """What is maximised, around a point. A count that has a share h moves by p_i (1[i in it] - h) with the level of cell i:
-        the outer product, weighed by w, is p_i p_j (w 1[i and j in it] - w_i h_i - w_j h_j + sum w h^2)."""
+        """Return the expansion of the function around a point. A count with a share h moves by p_i (1[i in it] - h) with the
+        level of cell i: the outer product, weighed by w, is p_i p_j (w 1[i and j in it] - w_i h_i - w_j h_j + sum w h^2)."""
         n, share = self.records, at.share
         pull, mixed, constant = np.zeros(self.cells), np.zeros(self.cells), 0.0
         outer = np.zeros((self.cells, self.cells))
@@ -158,8 +158,8 @@ class _Model:
 
 @dataclass(frozen=True, slots=True)
 class _Expansion:
-    """Gradient and Gauss-Newton curvature in (f, a). Of the likelihood, where a unit of a is c nats: `slopes` and c `slopes`;
-    A = `outer`, c A and c^2 A. Of what f has to be like: `smooth` and `stiff`. Each a has a term of its own."""
+    """Gradient and Gauss-Newton curvature in (f, a). For the likelihood, with c nats for a unit of a: `slopes` and c `slopes`; A
+    = `outer`, c A and c^2 A. For the prior of f: `smooth` and `stiff`. Each a has a separate term."""
 
     slopes: FloatArray
     outer: npt.NDArray[np.float64]
@@ -168,9 +168,9 @@ class _Expansion:
     spikes: FloatArray
 
     def step(self, damping: float) -> tuple[FloatArray, FloatArray]:
-        """Where the quadratic has its least value, no farther than `LONGEST`. Half of the unknowns are eliminated: with
-        B = `stiff` and E that of a, both damped, the second equations less c times the first are E da = c B df + v, where v is
-        c `smooth` less the gradient of a alone; and so (A + c^2 A E^-1 B + B) df = -`slopes` - `smooth` - c A E^-1 v."""
+        """Return the step to the least value of the quadratic, at most `LONGEST`. Half of the unknowns are eliminated: with B =
+        `stiff` and E that of a, both damped, the second equations less c times the first are E da = c B df + v, where v is c
+        `smooth` minus the gradient of only a; and so (A + c^2 A E^-1 B + B) df = -`slopes` - `smooth` - c A E^-1 v."""
         wide = 1 + self.spikes * self.spikes
         loose = 1 / (2 / wide + damping)
         apart = SPIKE * self.smooth - 2 * self.spikes / wide
@@ -190,7 +190,7 @@ class _Expansion:
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """Where a fit is, and how good that is: the lower the value the better."""
+    """A point of a fit, and its value: the lower the better."""
 
     level: FloatArray
     spikes: FloatArray
@@ -203,8 +203,8 @@ class _Point:
 def _smoothness(
     alone: npt.NDArray[np.bool_], centre: int, density: float
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """K^-1, and the bends of f, by octaves: of all cells in a row but declared atoms, which differ from their neighbours; and no
-    bend has the centre in it, where many columns have a spike."""
+    """Return K^-1, and the bends of f, by octaves: for all consecutive cells except declared atoms, which differ from their
+    neighbours. No bend includes the centre, where many columns have a spike."""
     m, chain = len(alone), np.flatnonzero(~alone)
     precision = np.zeros((m, m))
     precision[alone, alone] = 1 / DEVIATION**2
@@ -220,7 +220,7 @@ def _smoothness(
 
 @lru_cache(maxsize=64)
 def _inverse_kernel(cells: int, density: float) -> npt.NDArray[np.float64]:
-    """The inverse of K for so many cells in a row, so many of them in an octave."""
+    """Return the inverse of K for so many consecutive cells, `density` of them in an octave."""
     place = np.arange(cells) / density
     distance = np.abs(place[:, None] - place[None, :]) * (np.sqrt(3.0) / LENGTH)
     kernel = DEVIATION**2 * (1 + distance) * np.exp(-distance) + (NUGGET**2 + 1e-8) * np.eye(cells)
@@ -238,14 +238,14 @@ def _logistic(x: FloatArray) -> FloatArray:
 
 
 def _bound_logistic(x: FloatArray) -> FloatArray:
-    """tanh(x/2) / (2 x): a parabola of this curvature bounds log(1 + exp) from above, and touches it at x (Jaakkola and
+    """Return tanh(x/2) / (2 x): a parabola with this curvature bounds log(1 + exp) from above, and touches it at x (Jaakkola and
     Jordan)."""
     near = np.abs(x) < 1e-4
     safe = np.where(near, 1.0, x)
     return np.where(near, 0.25, np.tanh(safe / 2) / (2 * safe))
 
 
-# The quantile function of fitted masses: what each rank is given.
+# The quantile function of fitted masses: the value of each rank.
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +257,7 @@ class Quantiles:
 
     @classmethod
     def of(cls, masses: Masses) -> Quantiles:
-        """Each cell with mass has its numbers evenly, from the first to the last."""
+        """Return the quantile function in which each cell with mass has its numbers evenly, from the first to the last."""
         total = np.concatenate([[0.0], np.cumsum(masses.share)])
         held = masses.share > 0
         shares = np.stack([total[:-1][held], total[1:][held]], axis=1).ravel() / total[-1]
@@ -265,17 +265,17 @@ class Quantiles:
         return cls(shares, units.astype(np.float64))
 
     def at(self, shares: FloatArray) -> FloatArray:
-        """The units at these shares."""
+        """Return the units at these shares."""
         return np.interp(shares, self.shares, self.units)
 
     def of_ranks(self, records: int) -> FloatArray:
-        """The unit of each of so many ranks: rank i is at the share (i + 1/2) / n."""
+        """Return the unit of each of so many ranks: rank i is at the share (i + 1/2) / n."""
         return self.at((np.arange(records) + 0.5) / records)
 
 
 def release_values(quantiles: Quantiles | WithLabels, records: int, k: int, atoms: tuple[int, ...]) -> Tally:
-    """The tally of what ranks are given: each group of k their mean, moved to the grid. Of a group across the edge of an atom the
-    majority decides: it is given the atom, or the mean of those that are not at one."""
+    """Return the tally of the ranks' values: each group of k gets its mean, moved to the grid. In a group across the edge of an
+    atom the majority decides: it gets the atom, or the mean of the ranks that are not at one."""
     start, size = cut_ranks(records, k)
     units = np.rint(quantiles.of_ranks(records))
     released = units if k == 1 else _average(units, start, size, atoms)
@@ -283,7 +283,7 @@ def release_values(quantiles: Quantiles | WithLabels, records: int, k: int, atom
 
 
 def _average(units: FloatArray, start: IntArray, size: IntArray, atoms: tuple[int, ...]) -> FloatArray:
-    """The mean of each group, or the atom that most of it is at."""
+    """Return the mean of each group, or the atom at which most of it is."""
     at_atom = np.isin(units, atoms)
     inside = np.add.reduceat(at_atom, start, dtype=np.int64)
     means = np.add.reduceat(np.where(at_atom, 0.0, units), start) / np.maximum(size - inside, 1)
@@ -293,27 +293,25 @@ def _average(units: FloatArray, start: IntArray, size: IntArray, atoms: tuple[in
 
 
 def _middle_atoms(units: FloatArray, at_atom: np.ndarray, start: IntArray, size: IntArray) -> FloatArray:
-    """The atom of the rank in the middle of a group's ranks at atoms."""
+    """Return the atom of the middle one of a group's ranks at atoms."""
     found = [units[begin : begin + count][at_atom[begin : begin + count]] for begin, count in zip(start, size, strict=True)]
     return np.array([one[len(one) // 2] for one in found])
 
 
-# Records without a value, each with a reason: a cell for every reason in every stage, behind the
-# cells of the values.
+# Records without a value, each with a reason: a cell for every reason in every stage, after the cells of the values.
 #
-# The cells of values and of reasons together are all that a record can be, so that a replaced
-# record still changes two counts of a stage by one each, whatever it was and becomes. What comes
-# after reads noisy counts only: how many records have each reason is the mean of what the stages
-# say, and the rest of the records, whose number is public, have values.
+# The cells of values and of reasons together cover everything that a record can be, so a replaced record still changes two counts
+# of a stage by one each, whatever it was and becomes. Later steps read only noisy counts: the number of records with each reason
+# is the mean over the stages, and the rest of the records, whose number is public, have values.
 
 
 def add_labels(edges: IntArray, facts: Facts) -> IntArray:
-    """The edges of the cells of values, and behind them a cell for every reason."""
+    """Return the edges of the cells of values, followed by a cell for every reason."""
     return np.append(edges, facts.width + 2 + np.arange(facts.labels)) if facts.labels else edges
 
 
 def without_labels(stages: Sequence[Stage], facts: Facts) -> tuple[Sequence[Stage], Facts]:
-    """What was counted of values, and how many records seem to have one."""
+    """Return the counts of values, and how many records seem to have one."""
     if not facts.labels:
         return stages, facts
     cut = slice(None, -facts.labels)
@@ -323,8 +321,8 @@ def without_labels(stages: Sequence[Stage], facts: Facts) -> tuple[Sequence[Stag
 
 
 def count_labels(stages: Sequence[Stage], facts: Facts) -> IntArray:
-    """How many records seem to have each reason: the mean over stages, each by its precision; no less than none, and together no
-    more than there are records."""
+    """Return how many records seem to have each reason: the mean over stages, weighted by precision; at least 0, and together at
+    most the number of records."""
     if not facts.labels or not stages:
         return np.zeros(facts.labels, dtype=np.int64)
     weights = np.array([stage.noise.spread**-2 for stage in stages])
@@ -341,14 +339,14 @@ def count_labels(stages: Sequence[Stage], facts: Facts) -> IntArray:
 
 @dataclass(frozen=True, slots=True)
 class WithLabels:
-    """The quantile function of values, and behind the last of them the records of each reason."""
+    """The quantile function of values, followed by the records of each reason."""
 
     values: Quantiles
     labels: IntArray
     width: int
 
     def of_ranks(self, records: int) -> FloatArray:
-        """The unit of each of so many ranks: those with a value first, then reason by reason."""
+        """Return the unit of each of so many ranks: those with a value first, then reason by reason."""
         numbers = records - int(self.labels.sum())
         ranks = np.arange(records)
         reason = np.searchsorted(numbers + np.cumsum(self.labels), ranks, side="right")

@@ -1,12 +1,12 @@
-"""Outer mass that noise may have made moves inwards: a false record far out changes a mean more than all others together.
+"""Outer mass that noise may have made is moved inwards: a false record far out changes a mean more than all others together.
 
-All of it reads fitted masses, noisy counts and declared facts. An end of the domain is near, where the centre is there and cells
-are fine, or a tail.
+It reads only fitted masses, noisy counts and declared facts. An end of the domain is either near (the centre is there and cells
+are fine) or a tail.
 
-How much evidence outer mass needs follows from what it does. Beyond a boundary lies a share S of the variance, R times that of
-all the rest. Nothing is asked of mass that moves less than noise does anyway (an error of about u = t/n); as much as of a coin,
-four nats, of what would move more; and the more of what would be all that is left of the column if it were false, as its error
-is R then, and one at most where true mass is moved to the boundary:
+How much evidence outer mass needs follows from its effect. Beyond a boundary is a share S of the variance, R times that of all
+the rest. Mass that moves less than noise does anyway (an error of about u = t/n) needs none; mass that would move more needs four
+nats. It needs more if it would dominate the column, because the error is R if the mass is false, and at most one if true mass is
+moved to the boundary:
 
     needed = 4 min(1, S / min(2/3, 300 u)) + 2.5 max(0, ln(R / 2))    nats, R at most 1,000
 
@@ -40,14 +40,15 @@ from release_pipeline.mechanisms.by_value.fit import (
 from release_pipeline.mechanisms.by_value.noise_laws import Budget, Noise
 from release_pipeline.mechanisms.noise import NoiseStream
 
-NEAR_EVIDENCE = 5.0  # nats, that there is anything towards an end that is near
-NEAR_NOISE, TAIL_NOISE = 3.0, 0.5  # records as many as so many scales of noise are none, at a near end and in a tail
-EVIDENCE, WORTH, WORTH_OF_NOISE = 4.0, 2 / 3, 300.0  # what mass needs that is worth a share of the variance, as above
-EXCESS, FAIR, MOST = 2.5, 2.0, 1000.0  # and what it needs on top where it would be more than the rest
+NEAR_EVIDENCE = 5.0  # nats of evidence that there is anything towards a near end
+NEAR_NOISE, TAIL_NOISE = 3.0, 0.5  # fewer records than so many scales of noise count as none, at a near end and in a tail
+EVIDENCE, WORTH, WORTH_OF_NOISE = 4.0, 2 / 3, 300.0  # the evidence for mass with a share of the variance, as above
+EXCESS, FAIR, MOST = 2.5, 2.0, 1000.0  # and the additional evidence if it would exceed the rest
 
 
 def cut_noise(masses: Masses, facts: Facts, spread: float) -> Masses:
-    """Without outer mass of fewer records than noise of this scale makes anywhere: it moves to the first cell that is left."""
+    """Return the masses without outer mass of fewer records than noise of this scale makes anywhere: it moves to the first
+    remaining cell."""
     low_is_near, high_is_near = facts.centre == 0, facts.centre == facts.width
     unit = spread / facts.records
     share = masses.share
@@ -61,8 +62,8 @@ def cut_noise(masses: Masses, facts: Facts, spread: float) -> Masses:
 
 
 def cut_tails(masses: Masses, stages: Sequence[Stage], facts: Facts) -> Masses:
-    """Without outer mass that nothing counted speaks for: up to where the counts are likelier with the mass beyond than with
-    none. What would change much needs more."""
+    """Return the masses without outer mass that no count supports: up to the point where the counts are likelier with the mass
+    beyond than without. Mass with a large effect needs more evidence."""
     upward = _gains(masses, stages, facts.records)
     downward = _gains(_mirror(masses), [_mirror_stage(stage) for stage in stages], facts.records)
     cells = len(masses.share)
@@ -80,7 +81,8 @@ def cut_tails(masses: Masses, stages: Sequence[Stage], facts: Facts) -> Masses:
 
 
 def _gains(masses: Masses, stages: Sequence[Stage], records: int) -> FloatArray:
-    """For each edge of the last stage: how many nats likelier all counts are with the mass above it than with nothing there."""
+    """Return for each edge of the last stage how many nats likelier all counts are with the mass above it than with nothing
+    there."""
     edges, total = stages[-1].edges, np.concatenate([[0.0], np.cumsum(masses.share)])
     gains = np.zeros(len(edges))
     for stage in stages:
@@ -93,14 +95,14 @@ def _gains(masses: Masses, stages: Sequence[Stage], records: int) -> FloatArray:
 
 
 def _last_supported(gains: FloatArray, first: npt.NDArray[np.intp], cells: int, needed: float) -> int:
-    """Up to which fine cell there is evidence: all, where nothing has any."""
+    """Return the last fine cell with evidence: the last of all if none has any."""
     enough = np.flatnonzero((gains >= needed) & (gains > 0))
     return int(first[enough[-1] + 1]) if len(enough) and enough[-1] + 1 < len(first) else cells
 
 
 def _last_worthy(masses: Masses, gains: FloatArray, first: npt.NDArray[np.intp], low: int, high: int, unit: float) -> int:
-    """Up to which fine cell there is as much evidence of all that lies beyond as it needs. What half of the records are beyond
-    of is no tail."""
+    """Return the last fine cell beyond which the mass has as much evidence as it needs. A part with half of the records beyond it
+    is no tail."""
     outermost, last = int(np.searchsorted(first, high)) - 1, high
     whole = _variance(_move(masses, low, high - 1))
     for boundary in range(outermost, 0, -1):
@@ -114,7 +116,7 @@ def _last_worthy(masses: Masses, gains: FloatArray, first: npt.NDArray[np.intp],
 
 
 def _needed(whole: float, rest: float, unit: float) -> float:
-    """The evidence that a tail needs without which the variance is the rest, in nats."""
+    """Return the evidence, in nats, that a tail needs if the variance without it is `rest`."""
     if rest >= whole:
         return 0.0
     times = min(whole / rest - 1, MOST) if rest else MOST
@@ -122,19 +124,19 @@ def _needed(whole: float, rest: float, unit: float) -> float:
 
 
 def _variance(masses: Masses) -> float:
-    """Of a number drawn by these masses, all of a cell in its middle."""
+    """Return the variance of a number drawn by these masses, with all of a cell in its middle."""
     middle = (masses.edges[:-1] + masses.edges[1:]) / 2
     mean = float(masses.share @ middle)
     return float(masses.share @ (middle - mean) ** 2)
 
 
 def _reach(share: FloatArray, least: float) -> int:
-    """The first cell with which so much mass is passed."""
+    """Return the first cell at which the cumulated mass exceeds `least`."""
     return min(int(np.searchsorted(np.cumsum(share), least)), len(share) - 1)
 
 
 def _move(masses: Masses, low: int, high: int) -> Masses:
-    """All mass outside of these cells in the outermost of them."""
+    """Return the masses with everything outside of these cells moved to the outermost of them."""
     share = masses.share.copy()
     share[low] += share[:low].sum()
     share[high] += share[high + 1 :].sum()
@@ -151,8 +153,8 @@ def _mirror_stage(stage: Stage) -> Stage:
     return Stage(stage.edges[0] + stage.edges[-1] - stage.edges[::-1], stage.counts[::-1], stage.noise)
 
 
-# `dp-cdf`: counts by value on public cells, finer where the noisy counts say that it pays, and the
-# quantile function that explains them (methods.md section 7).
+# `dp-cdf`: counts by value on public cells, finer where the noisy counts justify it, and the quantile function that explains them
+# (methods.md section 7).
 #
 #     Replacing one record takes 1 from one count of a stage and adds 1 to another, whatever its values: the noise of a stage
 #     loses 2/t of epsilon (1/s^2 of rho). Which cells the next stage counts, and whether there is one, are functions of the noisy
@@ -164,18 +166,18 @@ def _mirror_stage(stage: Stage) -> Stage:
 
 
 EARLY_STEPS, LAST_STEPS = 12, 30
-CONCENTRATED = 0.6  # of the records in one cell away from the centre: three stages instead of two
-ZOOM = Fraction(2, 5)  # of what is left, for the second of three
+CONCENTRATED = 0.6  # share of the records in one cell away from the centre: three stages instead of two
+ZOOM = Fraction(2, 5)  # share of the remaining budget, for the second of three stages
 PER_NOISE = 0.5  # cells of a stage: 0.5 (n / t)^(2/3) ...
 LEAST_CELL = 1.5  # ... each of at least so many noise scales of records ...
 MOST_CELLS, MOST_CELLS_OF_MANY, MANY = 110, 150, 50_000  # ... and no more than these
-HEAVY = 0.25  # a cell of so much of the mass may be cut finer than its counts allow: where in it records are is not known
+HEAVY = 0.25  # a cell with so much of the mass may be cut finer than its counts allow: the positions in it are not known
 
 Count = Callable[[IntArray], IntArray]
 
 
 def measure(count: Count, facts: Facts, budget: Budget, stream: NoiseStream) -> list[Stage]:
-    """The noisy counts of all stages. `count` gives the exact counts of cells, and is all that sees the data."""
+    """Return the noisy counts of all stages. `count` gives the exact counts of cells, and is the only access to the data."""
     stages: list[Stage] = []
     first: Masses | None = None
     while (following := next_stage(stages, facts, budget, first)) is not None:
@@ -188,9 +190,9 @@ def measure(count: Count, facts: Facts, budget: Budget, stream: NoiseStream) -> 
 def next_stage(
     stages: Sequence[Stage], facts: Facts, budget: Budget, first: Masses | None = None
 ) -> tuple[IntArray, Noise] | None:
-    """The cells that are counted next, and their noise; None where nothing is left to count. A function of noisy counts and of
-    declared facts: that is what the claim rests on. `first`: what these noisy counts give for the first stage alone, if that was
-    fitted before."""
+    """Return the cells that are counted next, and their noise; None if nothing is left to count. It is a function of noisy counts
+    and of declared facts: the claim depends on that. `first`: the fit of only the first stage to these noisy counts, if it was
+    made before."""
     if not stages:
         return add_labels(first_edges(facts.width, centre=facts.centre, atoms=facts.atoms), facts), budget.first()
     declared = facts
@@ -206,7 +208,7 @@ def next_stage(
 
 
 def estimate(stages: Sequence[Stage], facts: Facts) -> Masses:
-    """Where the records are that have a value, by the noisy counts of all stages."""
+    """Return the masses of the records with a value, by the noisy counts of all stages."""
     stages, facts = without_labels(stages, facts)
     masses = None
     for number in range(1, len(stages) + 1):
@@ -219,20 +221,20 @@ def estimate(stages: Sequence[Stage], facts: Facts) -> Masses:
 
 
 def _fit_first(stages: Sequence[Stage], facts: Facts) -> Masses:
-    """What the first of them explains."""
+    """Return the masses that explain the first stage."""
     return fit_masses(stages[:1], facts, before=None, steps=EARLY_STEPS)
 
 
 def _is_concentrated(masses: Masses, edges: IntArray) -> bool:
-    """Whether one cell that is not a single number has most of the records."""
+    """Return whether one cell that is not a single number has most of the records."""
     held = _sum_within(masses.share, masses.edges, edges)
     most = int(held.argmax())
     return bool(held[most] > CONCENTRATED and edges[most + 1] - edges[most] > 1)
 
 
 def _refine(last: Stage, masses: Masses, facts: Facts, noise: Noise) -> IntArray:
-    """The cells of the next stage: each of the last cut in proportion to the sum of (p w^2)^(1/3), the density of the quantiser
-    of least error (Panter and Dite), as far as its records are more than noise."""
+    """Return the cells of the next stage: each of the last cut in proportion to the sum of (p w^2)^(1/3), the density of the
+    quantiser of least error (Panter and Dite), as far as its records are more than noise."""
     n, spread = facts.records, noise.spread * noise.coarse
     likely = cut_noise(masses, facts, last.noise.spread).share
     most = min(MOST_CELLS if n < MANY else MOST_CELLS_OF_MANY, PER_NOISE * (n / spread) ** (2 / 3))
@@ -246,18 +248,17 @@ def _refine(last: Stage, masses: Masses, facts: Facts, noise: Noise) -> IntArray
 
 
 def _sum_within(values: FloatArray, fine: IntArray, edges: IntArray) -> FloatArray:
-    """The sums over the fine cells in each coarser one."""
+    """Return the sums over the fine cells in each coarser one."""
     return np.add.reduceat(values, np.searchsorted(fine, edges[:-1]))
 
 
-# One column, end to end: what is declared of it, what is counted, and what each group of ranks is
-# given.
+# One column, end to end: its declared facts, its counts, and the value of each group of ranks.
 
 
 @dataclass(frozen=True, slots=True)
 class ByValue:
-    """What is declared of a column: nothing here is of the data. `k` ranks are given one value; `centre` and `atoms` are in grid
-    units; `labels` as in `Facts`."""
+    """The declared facts of a column: nothing here comes from the data. Each `k` ranks get one value; `centre` and `atoms` are in
+    grid units; `labels` as in `Facts`."""
 
     grid: Grid
     budget: Budget
@@ -268,19 +269,20 @@ class ByValue:
 
     @property
     def coded(self) -> Grid:
-        """The grid, and behind its upper end a point for each reason why a record has no value."""
+        """Return the grid, with a point after its upper end for each reason why a record has no value."""
         return replace(self.grid, width=self.grid.width + self.labels)
 
     def facts(self, records: int) -> Facts:
-        """What is public before anything is counted."""
+        """Return what is public before anything is counted."""
         return Facts(self.grid.width, records, self.centre, self.atoms, self.labels)
 
     def measure(self, count: Count, records: int, stream: NoiseStream) -> list[Stage]:
-        """The noisy counts of a column of so many records, whose exact ones `count` gives: all that is ever learned of it."""
+        """Return the noisy counts of a column of so many records; `count` gives the exact ones. Nothing else is ever learned
+        about it."""
         return measure(count, self.facts(records), self.budget, stream)
 
     def release(self, stages: Sequence[Stage], records: int) -> Tally:
-        """What ranks are given, k by k: made of noisy counts and declared facts only."""
+        """Return the values of ranks, k by k: made only from noisy counts and declared facts."""
         facts = self.facts(records)
         values = Quantiles.of(estimate(stages, facts))
         quantiles = WithLabels(values, count_labels(stages, facts), facts.width) if self.labels else values
@@ -290,7 +292,7 @@ class ByValue:
 
 
 def usual_centre(grid: Grid) -> int:
-    """Where cells are finest if nothing else is declared: at 0, or at the end of the domain that is next to it.
+    """Return where cells are finest by default: at 0, or at the end of the domain next to it.
 
     >>> [usual_centre(Grid.declare(domain, 1)) for domain in ((0, 9), (-5, 5), (3, 9), (-9, -4))]
     [0, 5, 0, 5]

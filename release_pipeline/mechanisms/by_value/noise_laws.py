@@ -1,9 +1,8 @@
-"""How the budget of a column is split over its stages: noise of integer scales under epsilon, of rational variances under rho.
+"""The split of a column's budget over its stages: noise of integer scales under epsilon, of rational variances under rho.
 
 Replacing one record takes 1 from one count of a stage and adds 1 to another: the counts of a stage change by 2 in L1 and by
-sqrt(2) in L2. Discrete Laplace noise of scale t then loses 2/t of epsilon, discrete Gaussian noise of variance s^2 loses 1/s^2
-of rho (methods.md sections 7 and 8). What the stages lose adds up, also where the cells of one follow from noisy counts
-before."""
+sqrt(2) in L2. Discrete Laplace noise of scale t then loses 2/t of epsilon, discrete Gaussian noise of variance s^2 loses 1/s^2 of
+rho (methods.md sections 7 and 8). The losses of the stages add up, even if the cells of one follow from earlier noisy counts."""
 
 from __future__ import annotations
 
@@ -20,15 +19,15 @@ from release_pipeline.mechanisms.accounting.scales import mean_magnitude
 from release_pipeline.mechanisms.basis.grid import FloatArray, IntArray
 from release_pipeline.mechanisms.noise import MAX_SCALE, NoiseStream, discrete_gaussian, discrete_laplace, gaussian_magnitude
 
-FIRST = Fraction(35, 100)  # of the budget, for the first stage: where on the domain the records are
-LEAST_STRENGTH = 100  # records times epsilon that counts by value need: with fewer, sums by rank have less error
-_TRIED = 200  # scales that are tried for the first stage, where whole numbers waste some of the budget
+FIRST = Fraction(35, 100)  # share of the budget for the first stage, which locates the records in the domain
+LEAST_STRENGTH = 100  # the least records times epsilon for counts by value: below it, sums by rank have less error
+_TRIED = 200  # scales tried for the first stage, because whole numbers waste some of the budget
 
 
 @dataclass(frozen=True, slots=True)
 class LaplaceNoise:
-    """Discrete Laplace noise. `blunt`: how much of the spread the fit sees as a parabola; `coarse`: how many spreads cells are
-    made for."""
+    """Discrete Laplace noise. `blunt`: how much of the spread the fit treats as a parabola; `coarse`: the number of spreads that
+    cells are sized for."""
 
     scale: int
     blunt = 0.5
@@ -36,12 +35,12 @@ class LaplaceNoise:
 
     @property
     def loss(self) -> Fraction:
-        """What a stage loses: 2/t of epsilon."""
+        """Return the loss of a stage: 2/t of epsilon."""
         return Fraction(2, self.scale)
 
     @property
     def spread(self) -> float:
-        """The scale as the fit sees it: t."""
+        """Return the scale as the fit uses it: t."""
         return float(self.scale)
 
     @property
@@ -50,17 +49,17 @@ class LaplaceNoise:
         return mean_magnitude(self.scale)
 
     def draw(self, count: int, stream: NoiseStream) -> IntArray:
-        """So many, independent."""
+        """Return so many independent draws."""
         return discrete_laplace(np.full(count, self.scale, dtype=np.int64), stream)
 
     def log_ratio(self, residual: FloatArray, other: FloatArray) -> FloatArray:
-        """How much likelier the first residuals are than the others, in nats: (|other| - |residual|) / t."""
+        """Return how much likelier the first residuals are than the others, in nats: (|other| - |residual|) / t."""
         return (np.abs(other) - np.abs(residual)) / self.scale
 
 
 @dataclass(frozen=True, slots=True)
 class GaussianNoise:
-    """Discrete Gaussian noise; else like `LaplaceNoise`."""
+    """Discrete Gaussian noise, otherwise like `LaplaceNoise`."""
 
     variance: Fraction
     blunt = 1.5  # with a parabola throughout, one count that nothing explains keeps the fit from ending
@@ -68,12 +67,12 @@ class GaussianNoise:
 
     @property
     def loss(self) -> Fraction:
-        """1/s^2 of rho."""
+        """Return the loss of a stage: 1/s^2 of rho."""
         return 1 / self.variance
 
     @property
     def spread(self) -> float:
-        """s."""
+        """Return the scale as the fit uses it: s."""
         return math.sqrt(self.variance)
 
     @property
@@ -82,11 +81,11 @@ class GaussianNoise:
         return gaussian_magnitude(self.variance)
 
     def draw(self, count: int, stream: NoiseStream) -> IntArray:
-        """So many, independent."""
+        """Return so many independent draws."""
         return discrete_gaussian(self.variance, count, stream)
 
     def log_ratio(self, residual: FloatArray, other: FloatArray) -> FloatArray:
-        """(other^2 - residual^2) / (2 s^2)."""
+        """Return how much likelier the first residuals are, in nats: (other^2 - residual^2) / (2 s^2)."""
         return (other - residual) * (other + residual) / (2 * float(self.variance))
 
 
@@ -95,19 +94,19 @@ Noise: TypeAlias = LaplaceNoise | GaussianNoise
 
 @dataclass(frozen=True, slots=True)
 class PureBudget:
-    """What the stages of a column may lose together: epsilon, exactly."""
+    """The budget of all stages of a column together: epsilon, exactly."""
 
     epsilon: Fraction
 
     @property
     def strength(self) -> float:
-        """The epsilon under which counts would have noise like that of this budget: epsilon itself."""
+        """Return the epsilon under which counts would have noise like that of this budget: epsilon itself."""
         return float(self.epsilon)
 
     def first(self) -> LaplaceNoise:
-        """About 0.35 of epsilon. Scales are whole numbers, so that of a large epsilon some is wasted: the scale is taken for
-        which it and that of the next stage are worth most, at the prices that make 0.35 : 0.65 the best shares where none is
-        wasted.
+        """Return noise for about 0.35 of epsilon. Scales are whole numbers, so some of a large epsilon is wasted: the chosen
+        scale has the least cost together with that of the next stage, at prices that make 0.35 : 0.65 the best shares if nothing
+        is wasted.
 
         >>> [PureBudget(Fraction(epsilon)).first().scale for epsilon in ("1", "0.1", "2")]
         [6, 60, 2]
@@ -115,23 +114,24 @@ class PureBudget:
         return LaplaceNoise(_first_scale(self.epsilon))
 
     def after(self, lost: Fraction, share: Fraction) -> LaplaceNoise:
-        """The least scale t with 2/t within the share."""
+        """Return the noise of the least scale t with 2/t within the share."""
         return LaplaceNoise(_least_scale(share * (self.epsilon - lost)))
 
 
 @dataclass(frozen=True, slots=True)
 class RhoBudget:
-    """rho, exactly: variances are fractions, so that nothing of it is wasted."""
+    """The budget of all stages together: rho, exactly. Variances are fractions, so nothing is wasted."""
 
     rho: Fraction
 
     @property
     def strength(self) -> float:
-        """2 sqrt(2 rho): the epsilon whose discrete Laplace noise of scale 2/epsilon has the standard deviation 1/sqrt(rho)."""
+        """Return 2 sqrt(2 rho): the epsilon whose discrete Laplace noise of scale 2/epsilon has the standard deviation
+        1/sqrt(rho)."""
         return 2 * math.sqrt(2 * self.rho)
 
     def first(self) -> GaussianNoise:
-        """0.35 of rho.
+        """Return noise for 0.35 of rho.
 
         >>> RhoBudget(Fraction(1, 50)).first().variance
         Fraction(1000, 7)
@@ -139,16 +139,16 @@ class RhoBudget:
         return GaussianNoise(1 / (FIRST * self.rho))
 
     def after(self, lost: Fraction, share: Fraction) -> GaussianNoise:
-        """The variance that loses just that share."""
+        """Return the noise whose variance loses exactly that share."""
         return GaussianNoise(1 / (share * (self.rho - lost)))
 
 
 Budget: TypeAlias = PureBudget | RhoBudget
 
 
-@lru_cache(maxsize=64)  # asked for with every simulated and every audited release
+@lru_cache(maxsize=64)  # computed for every simulated and every audited release
 def _first_scale(epsilon: Fraction) -> int:
-    """That of the first stage."""
+    """Return the scale of the first stage."""
     ideal = _least_scale(FIRST * epsilon)
     if ideal > _TRIED:
         return ideal
@@ -158,13 +158,13 @@ def _first_scale(epsilon: Fraction) -> int:
 
 
 def _price(first: int, epsilon: Fraction) -> Fraction:
-    """FIRST^3 t_1^2 + (1 - FIRST)^3 t_2^2: least at shares FIRST and 1 - FIRST of 2/t_1 + 2/t_2."""
+    """Return FIRST^3 t_1^2 + (1 - FIRST)^3 t_2^2: least at shares FIRST and 1 - FIRST of 2/t_1 + 2/t_2."""
     then = _least_scale(epsilon - Fraction(2, first))
     return FIRST**3 * first**2 + (1 - FIRST) ** 3 * then**2
 
 
 def _least_scale(epsilon: Fraction) -> int:
-    """The least whole t >= 1 with 2/t <= epsilon."""
+    """Return the least whole t >= 1 with 2/t <= epsilon."""
     scale = max(math.ceil(2 / epsilon), 1)
     if scale > MAX_SCALE:
         raise InvalidArgument("epsilon is too small for noise of 64 bits.", where="epsilon", remedy="Use a larger epsilon.")
@@ -172,7 +172,7 @@ def _least_scale(epsilon: Fraction) -> int:
 
 
 def name_noise(noise: Noise) -> str:
-    """The law of noise, as it is named next to counts.
+    """Return the name of a noise distribution, as it appears next to counts.
 
     >>> name_noise(LaplaceNoise(3)), name_noise(GaussianNoise(Fraction(5, 2)))
     ('Laplace 3', 'Gaussian 5/2')
@@ -181,6 +181,6 @@ def name_noise(noise: Noise) -> str:
 
 
 def read_noise(words: str) -> Noise:
-    """The law that `name_noise` named."""
+    """Return the noise that `name_noise` named; raises for any other text."""
     law, amount = words.split()
     return LaplaceNoise(int(amount)) if law == "Laplace" else GaussianNoise(Fraction(amount))

@@ -1,7 +1,7 @@
-"""Everything that there is to know of a method, in one place: looked up by its name, never assumed. An unknown name raises.
+"""Everything about a method, in one place: looked up by its name, never assumed. An unknown name raises.
 
 The definitions and the methods are frozen entries (`spec`), by family: `columns`, `by_value`, `whole_table`, and `together` for
-those that look at several columns at once. To add a method is to add an entry, and the mathematics that it names.
+those that use several columns at once. A new method needs an entry, and the mathematics that it names.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ __all__ = [
     "list_methods",
 ]
 
-# A part of the key of every release's noise. Raise it with any change after which the same policy, records and secret give other
-# cells, scales or values: else a release that was charged and not drawn could meet new cells with noise that somebody knows.
+# A part of the key of every release's noise. Raise it with any change after which the same policy, records and secret give
+# different cells, scales or values: otherwise a release that was charged and not drawn could combine new cells with noise that
+# somebody knows.
 MECHANISM_VERSION = "1"
 
 _ENTRIES = (*COLUMN_METHODS, *BY_VALUE_METHODS, *WHOLE_TABLE_METHODS, *TOGETHER_METHODS)
@@ -37,12 +38,12 @@ if len(METHODS) != len(_ENTRIES):
 
 
 def list_methods(family: Family | None = None) -> tuple[str, ...]:
-    """The names of the methods of a family, or of all."""
+    """Return the names of the methods of a family, or of all."""
     return tuple(spec.name for spec in METHODS.values() if family in (None, spec.family))
 
 
 def find_method(name: str, *, family: Family | None = None) -> MethodSpec:
-    """The method of this name, of that family where one is named."""
+    """Return the method with this name, from that family if one is named; raises if there is none."""
     spec = METHODS.get(name)
     if spec is None or family not in (None, spec.family):
         raise InvalidArgument(f"the method is none of {', '.join(list_methods(family))}.", where="method")
@@ -50,14 +51,14 @@ def find_method(name: str, *, family: Family | None = None) -> MethodSpec:
 
 
 def find_definition(key: str) -> Definition:
-    """The definition of this key."""
+    """Return the definition with this key; raises if there is none."""
     if key not in DEFINITIONS:
         raise InvalidArgument(f"the definition is none of {', '.join(DEFINITIONS)}.", where="definition")
     return DEFINITIONS[key]
 
 
 def find_claim(name: str, scope: str, **options: str) -> ClaimSpec:
-    """What a method promises at a scope, with these options: those by which its claims differ must all be named."""
+    """Return what a method promises at a scope, with these options: all options that distinguish its claims must be named."""
     spec = find_method(name)
     mine = [claim for claim in spec.claims if claim.scope == scope]
     if not mine:

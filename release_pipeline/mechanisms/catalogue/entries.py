@@ -1,4 +1,4 @@
-"""The methods that work column by column. An entry here is all that policy, card, report and analyst need to know of one; its
+"""The methods that work column by column. An entry here is everything that policy, card, report and analyst need about one; its
 mathematics is in `scales` and `sensitivity`, its section in docs/mechanisms.md, its example for `audit-claims` in
 `experiments/claims.py`."""
 
@@ -65,7 +65,8 @@ _LINKS = Kit(
 def _both_scopes(
     section: str, definition: Definition, statement: str, *, rule: ScaleRule, covers_table: bool = False, restores_order: str = ""
 ) -> tuple[ClaimSpec, ...]:
-    """A claim for the list of a column, under the name of either scope: what holds for a list holds for each of its values."""
+    """Return claims for the list of a column, under the names of both scopes: a guarantee for a list holds for each of its
+    values."""
     return tuple(
         ClaimSpec(
             scope=scope,
@@ -220,9 +221,8 @@ DP_CDF = MethodSpec(
 BY_VALUE_METHODS = (DP_CDF,)
 
 
-# The methods that look at several columns at once: clusters of all noise columns together, and
-# classes of generalised ones. How they make clusters and noise is in `vectors`, `classes` and
-# `class_noise`.
+# The methods that use several columns at once: clusters of all noise columns together, and classes of generalised ones. How they
+# make clusters and noise is in `vectors`, `classes` and `class_noise`.
 
 
 _ALL_ROWS = "the masked columns of all rows in random order"
@@ -238,7 +238,7 @@ def _vector_claim(statistic: str, scope: str, order: str) -> ClaimSpec:
     sums, definition = STATISTICS[statistic]
     formula = FOR_ALL_TABLES if definition is DP else FOR_ACTUAL_TABLE
     of_table = scope == "table"
-    by_order = of_table and sums is PLAIN  # the only one whose proof is another for each order
+    by_order = of_table and sums is PLAIN  # the only one with a different proof for each order
     kind_of_sums = "sums" if sums is PLAIN else "trimmed sums"
     return ClaimSpec(
         scope=scope,
@@ -365,8 +365,7 @@ DP_TABLE = MethodSpec(
 WHOLE_TABLE_METHODS = (DP_TABLE,)
 
 
-# What a table next to the rows claims, whatever the method of the rows. Its mathematics is in
-# `mechanisms.tables`.
+# The claim of a table next to the rows, for every method of the rows. Its mathematics is in `mechanisms.tables`.
 
 
 _CELLS = (

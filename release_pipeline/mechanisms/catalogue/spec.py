@@ -1,4 +1,4 @@
-"""What is written down of a definition, a method, and each of its claims. The entries are in `entries`, by family."""
+"""The types of the catalogue: a definition, a method, and each of its claims. The entries are in `entries`, by family."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ BY_RHO: Mapping[str, str] = {"definition": "zcdp"}  # the options of a claim who
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """A privacy definition: its name at three lengths, and what follows from it alone.
+    """A privacy definition: its name at three lengths, and what follows from the definition only.
 
-    `strength`: a smaller one implies no less, but for zcdp and idp, of which neither implies the other. `composes`: epsilons
-    of releases about the same people add up to a bound, so that a cap can name one. `covers_groups`: g people lose at most g
-    epsilon. `fixes_scales`: it holds with the noise scales fixed at the actual data. `groups`: what is said of groups after
-    the name.
+    `strength`: a smaller number implies at least as much, except zcdp and idp, neither of which implies the other. `composes`:
+    epsilons of releases about the same people add up to a bound, so that a cap can name one. `covers_groups`: g people lose at
+    most g epsilon. `fixes_scales`: it holds with the noise scales fixed at the actual data. `groups`: the sentence on groups
+    after the name.
     """
 
     key: str
@@ -38,9 +38,9 @@ class Definition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListLoss:
-    """What the whole list of a column's values can lose, in multiples of the epsilon of one centroid. `factor` takes the number
-    of clusters; None where widths and order of the columns decide, too. `text`: that in a sentence; `counts`: whether clusters
-    count."""
+    """The largest loss of the whole list of a column's values, in multiples of the epsilon of one centroid. `factor` takes the
+    number of clusters; None if widths and order of the columns matter, too. `text`: the factor in a sentence; `counts`: whether
+    the number of clusters matters."""
 
     factor: Callable[[int], Fraction | int] | None
     text: str
@@ -49,12 +49,12 @@ class ListLoss:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimSpec:
-    """What a method promises at one scope: never wider than proved in the `section` of docs/mechanisms.md.
+    """The promise of a method at one scope: never wider than proved in the `section` of docs/mechanisms.md.
 
-    `options`: those of the method that this claim is for, by name. `statement`: the formal one, word for word that of the
-    section. `rule`: how noise scales are found, of methods that work column by column. `lists`: what a column's whole list can
-    lose. `covers_table`: where no other column is released, a bound holds for all that a reader sees. `restores_order`: empty
-    where that is free, else why it would break the claim. `keeps_atoms`: clusters of equal values have no noise.
+    `options`: those of the method that this claim is for, by name. `statement`: the formal statement, word for word that of the
+    section. `rule`: the rule for noise scales, for methods that work column by column. `lists`: what a column's whole list can
+    lose. `covers_table`: if no other column is released, a bound holds for everything that a reader sees. `restores_order`: empty
+    if that is free, else why it would break the claim. `keeps_atoms`: clusters of equal values have no noise.
     """
 
     scope: str
@@ -71,8 +71,8 @@ class ClaimSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kit:
-    """Why the analyst's kit declines, each empty where it answers. `means`: of means, and whether there is a law of the noise;
-    `slopes`: of links between columns."""
+    """Why the analyst's kit declines, each empty if it answers. `means`: for means, and for the noise distribution; `slopes`: for
+    links between columns."""
 
     means: str = ""
     slopes: str = ""
@@ -83,9 +83,9 @@ class MethodSpec:
     """A method, in one place.
 
     `summary`: what it does, in a line. `paper`: where it is from; `key`: that in docs/bibliography.md. `claims`: every
-    combination of scope and options that is proved. `sums`: what is published of a cluster, of methods that work column by
-    column; None for one that masks every record on its own. `takes_k`: whether it has clusters or classes, and `is_noisy`
-    whether it has noise. `on_grid`: whether released values are on the declared grid as they are (always), or moved there
+    combination of scope and options that is proved. `sums`: what is published of a cluster, for methods that work column by
+    column; None for a method that masks every record separately. `takes_k`: whether it has clusters or classes, and `is_noisy`
+    whether it has noise. `on_grid`: whether released values are on the declared grid without rounding (always), or moved there
     (moved).
     """
 
@@ -102,7 +102,7 @@ class MethodSpec:
     kit: Kit = Kit()
 
     def __post_init__(self) -> None:
-        """An entry that is not complete is none: nothing may be drawn or charged by half of what there is to know."""
+        """Refuse an incomplete entry: nothing may be drawn or charged with half of the facts about a method."""
         if not self.claims:
             raise InvalidArgument(f"{self.name} claims nothing.", where="method")
         kinds = [(claim.scope, *sorted(claim.options.items())) for claim in self.claims]
@@ -126,22 +126,21 @@ class MethodSpec:
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """Those of its claims."""
+        """Return the scopes of its claims."""
         return tuple(dict.fromkeys(claim.scope for claim in self.claims))
 
     @property
     def least_k(self) -> int:
-        """The smallest cluster that its sums are defined for; 1 where it has none."""
+        """Return the smallest cluster that its sums are defined for; 1 if it has none."""
         return 1 if self.sums is None else self.sums.least_k
 
     @property
     def by_record(self) -> bool:
-        """Whether every record is masked on its own."""
+        """Return whether every record is masked separately."""
         return self.family == "columns" and self.sums is None
 
 
-# The privacy definitions, from the strongest to the weakest; and the formulas that statements begin
-# with.
+# The privacy definitions, from the strongest to the weakest; and the formulas at the beginning of statements.
 
 
 DP = Definition(
@@ -224,5 +223,5 @@ PSEUDORANDOM = "The noise comes from a cipher: this holds against anyone who can
 
 
 def state_noise(formula: str, outcome: str, more: str = "") -> str:
-    """The statement of a mechanism with noise: a formula, what it is about, and what else there is to say."""
+    """Return the statement of a mechanism with noise: a formula, what it is about, and any additions."""
     return " ".join(part for part in (f"{formula}{outcome}.", more, PSEUDORANDOM) if part)

@@ -1,1 +1,1 @@
-"""Records into clusters and classes: by rank, by a curve, by likeness, by declared hierarchies."""
+"""Records into clusters and classes: by rank, by a curve, by similarity, by declared hierarchies."""

@@ -1,9 +1,9 @@
 """Total orders of records that depend on each record only, and their clusters: the base of insensitive microaggregation (KDP13).
 
-A record is a vector q of m integers, q_a in 0..W_a, the grid units of a declared domain. Its key is a function of the record and
-of what is declared, of nothing else. Records are ordered by (key, q_1, .., q_m, keyed position) and cut into clusters of
-consecutive ranks. A changed record leaves one place of that order and takes another; between the two every record moves by one
-rank, so that every cluster loses at most one record and gains at most one. That is what makes the clusters insensitive.
+A record is a vector q of m integers, q_a in 0..W_a, the grid units of a declared domain. Its key is a function of only the record
+and declared facts. Records are ordered by (key, q_1, .., q_m, keyed position) and cut into clusters of consecutive ranks. A
+changed record leaves one position of that order and takes another; between the two every record moves by one rank, so every
+cluster loses at most one record and gains at most one. That is what makes the clusters insensitive.
 
 Two orders (methods.md section 4):
 
@@ -11,12 +11,12 @@ Two orders (methods.md section 4):
 length: key = sum_a floor(q_a 2^s / W_a)^2, with the largest s for which m 4^s < 2^64.
 
 `hilbert`: at depth b each attribute's domain is cut into 2^b cells, c_a = min(floor(q_a 2^b / W_a), 2^b - 1), and the key is the
-place of the cell vector along the m-dimensional Hilbert curve, 0 .. 2^(mb) - 1. b = min(32, floor(64/m), bits of the largest
-W_a). At every level l <= b the curve visits each of the 2^(ml) cells of that level once (its place is key >> m(b - l), the cells
-are c_a >> (b - l)), and consecutive cells share a face: one c_a differs, by 1. This is Butz's curve in the form of HRC08
+position of the cell vector along the m-dimensional Hilbert curve, 0 .. 2^(mb) - 1. b = min(32, floor(64/m), bits of the largest
+W_a). At every level l <= b the curve visits each of the 2^(ml) cells of that level once (its position is key >> m(b - l), the
+cells are c_a >> (b - l)), and consecutive cells share a face: one c_a differs, by 1. This is Butz's curve in the form of HRC08
 (Hamilton and Rau-Chaplin, "Compact Hilbert indices", Information Processing Letters 105, 2008): a level's cell is reflected by
-`entry` and rotated by `turn` onto one standard Gray code, whose place gives the next m bits of the key and the next level's entry
-and turn.
+`entry` and rotated by `turn` onto one standard Gray code, whose position gives the next m bits of the key and the next level's
+entry and turn.
 
 No floating-point number occurs, so every processor gives the same keys.
 """
@@ -37,13 +37,14 @@ from release_pipeline.mechanisms.noise import NoiseStream, WordArray
 
 ORDERS = ("corner", "hilbert")
 MAX_DEPTH = 32
-MAX_COLUMNS = 64  # of a Hilbert curve: one bit of the key for each, at the least
+MAX_COLUMNS = 64  # of a Hilbert curve: each needs at least one bit of the key
 _CHUNK = 1 << 14  # rows worked on at once: what they need stays in the cache
 _u64 = np.uint64
 
 
 def order_keys(quantised: npt.ArrayLike, widths: Sequence[int], order: str) -> WordArray:
-    """One key per row of `quantised` (n x m integers, column a in 0..widths[a]): a function of the row and of what is declared.
+    """Return one key per row of `quantised` (n x m integers, column a in 0..widths[a]): a function of the row and of declared
+    facts.
 
     So equal rows have equal keys; different rows may have equal ones too. `order` is corner or hilbert.
 
@@ -58,7 +59,7 @@ def order_keys(quantised: npt.ArrayLike, widths: Sequence[int], order: str) -> W
         part = matrix[start : start + _CHUNK]
         columns: list[WordArray] = []
         for index, width in enumerate(declared):
-            units = part[:, index].astype(np.uint64)  # what is negative becomes larger than any width
+            units = part[:, index].astype(np.uint64)  # negative numbers become larger than any width
             if int(units.max()) > width:
                 raise InvalidArgument(
                     "a value lies outside 0 to the column's width.",
@@ -79,10 +80,10 @@ def order_clusters(
     order: str,
     ties: NoiseStream | None = None,
 ) -> OrderClusters:
-    """Clusters of k consecutive records (the last one has the rest) in the order of (key, q_1, .., q_m, keyed position).
+    """Return clusters of k consecutive records (the last one has the rest) in the order of (key, q_1, .., q_m, keyed position).
 
     The keys are those of `order_keys`. Equal records are ordered by a keyed permutation of their positions drawn from `ties`, or
-    by position if there is none. If one record changes in its place, each cluster loses at most one record and gains at most one.
+    by position if there is none. If one record is changed, each cluster loses at most one record and gains at most one.
 
     >>> order_clusters([[9, 9], [0, 1], [8, 9], [1, 1]], [9, 9], 2, order="hilbert").cluster.tolist()
     [1, 0, 1, 0]
@@ -94,7 +95,7 @@ def order_clusters(
 
 
 def curve_depth(widths: Sequence[int]) -> int:
-    """b, the levels of the Hilbert curve over these columns: min(32, floor(64/m), bits of the largest width).
+    """Return b, the levels of the Hilbert curve over these columns: min(32, floor(64/m), bits of the largest width).
 
     >>> curve_depth([1000] * 4), curve_depth([2**40] * 12), curve_depth([7, 1])
     (10, 5, 3)
@@ -103,7 +104,7 @@ def curve_depth(widths: Sequence[int]) -> int:
 
 
 def cell_reach(width: int, level: int) -> Fraction:
-    """x such that |q - q'| <= (d + 1) x for any two values in 0..width whose cells of `level` differ by d.
+    """Return x such that |q - q'| <= (d + 1) x for any two values in 0..width whose cells of `level` differ by d.
 
     The cell of a level l is min(floor(q 2^l / W), 2^l - 1), which is that of any deeper level b shifted by b - l.
 
@@ -127,7 +128,7 @@ def _as_matrix(quantised: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def _as_declared(widths: Sequence[int], order: str, m: int) -> list[int]:
-    """The width of each of m columns."""
+    """Return the width of each of m columns; refused unless they are as declared."""
     if order not in ORDERS:
         raise InvalidArgument(f"the order is none of {', '.join(ORDERS)}.", where="order")
     if order == "hilbert" and m > MAX_COLUMNS:
@@ -150,7 +151,7 @@ def _depth(lengths: Sequence[int]) -> int:
 
 
 def _parts(units: WordArray, length: int, bits: int) -> WordArray:
-    """floor(q 2^bits / W) for q in 0..W, exactly: long division, as many bits at a time as W leaves room for in a word."""
+    """Return floor(q 2^bits / W) for q in 0..W, exactly: by long division, as many bits at a time as fit in a word next to W."""
     divisor = _u64(length)
     step = min(64 - length.bit_length(), bits)  # no rest exceeds W, and W 2^step < 2^64
     rest = units << _u64(step)
@@ -187,10 +188,10 @@ def _hilbert_keys(columns: Sequence[WordArray], lengths: Sequence[int], depth: i
 
 
 def _walk(m: int, levels: int, digits: WordArray) -> WordArray:
-    """The keys of so many levels of m bits each (HRC08, Algorithm 2).
+    """Return the keys of so many levels of m bits each (HRC08, Algorithm 2).
 
     On each level the standard Gray code visits the 2^m cells; the w-th is entered at the corner gray(2 floor((w - 1) / 2)), and
-    the next one lies from it in direction (trailing ones of (w - 1) | 1) + 1, which together make the curve continuous.
+    the next one is from it in direction (trailing ones of (w - 1) | 1) + 1, which together make the curve continuous.
     """
     ones, first_bit = _u64((1 << m) - 1), _u64(1)
     keys, entry, turn = (np.zeros_like(digits) for _ in range(3))

@@ -1,15 +1,15 @@
 """Mondrian (MON06): classes by cutting the table again and again, strict and multidimensional, to local labels.
 
-A class is cut in one column. In a column of numbers the cut lies between two different values; it is allowable if both sides have
-at least k records. In a column with a hierarchy, the class's label is
-the finest one that all its records share, and the cut replaces it by the labels of the next level that occur in the class (of
-which there are two or more); it is allowable if every one of them has at least k records.
+A class is cut in one column. In a column of numbers the cut is between two different values; it is allowable if both sides have
+at least k records. In a column with a hierarchy, the class's label is the finest one that all its records share, and the cut
+replaces it by the labels of the next level that occur in the class (of which there are two or more); it is allowable if every one
+of them has at least k records.
 
-The columns of a class are tried in order of their share, the largest first, of equal ones the first column. The share of a column
-of numbers is its range in the class over its range in the whole table; that of a column with a hierarchy is the number of values
-under the class's label over the number of all values. The first column with an allowable cut is cut: numbers at the allowable
-place nearest to the median, that is with the least difference between the sides (of two, the lower one). So in the end no class
-has an allowable cut in any column. Nothing depends on the order of the records.
+The columns of a class are tried in order of their share, the largest first (ties: the first column). The share of a column of
+numbers is its range in the class over its range in the whole table; that of a column with a hierarchy is the number of values
+under the class's label over the number of all values. The first column with an allowable cut is cut: numbers at the allowable cut
+nearest to the median, that is with the least difference between the sides (ties: the lower one). So in the end no class has an
+allowable cut in any column. Nothing depends on the order of the records.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Cuts(NamedTuple):
     """The class of each record, and for each class and column the level of the label that its records share.
 
     Classes are numbered from 0 in the order of the cuts, lower values and earlier labels first. `level[c, j]` is the finest level
-    of column j's hierarchy on which all records of class c have one label, and -1 where column j has no hierarchy: there the
-    class's least and greatest value are what describes it.
+    of column j's hierarchy on which all records of class c have one label, and -1 if column j has no hierarchy: there the class's
+    least and greatest value describe it.
     """
 
     label: IntArray
@@ -42,7 +42,8 @@ class Cuts(NamedTuple):
 
 
 def mondrian(matrix: npt.ArrayLike, k: int) -> IntArray:
-    """The class of each row, as `cut_classes` finds it: every class has at least k rows, and none has an allowable cut left.
+    """Return the class of each row, as `cut_classes` finds it: every class has at least k rows, and none has an allowable cut
+    left.
 
     >>> mondrian([[1, 5], [2, 5], [8, 5], [9, 6]], 2).tolist()
     [0, 0, 1, 1]
@@ -56,10 +57,10 @@ def cut_classes(
     *,
     hierarchies: Mapping[int, Hierarchy] | None = None,
 ) -> Cuts:
-    """Classes of at least k rows, and the levels of their labels.
+    """Return classes of at least k rows, and the levels of their labels.
 
     `matrix` has a row for each record and a column for each quasi-identifier: integers or finite floats (-0.0 is 0.0).
-    `hierarchies` says which columns, by their place, hold value numbers of a hierarchy; its coarsest level must be one label.
+    `hierarchies` says which columns, by position, hold value numbers of a hierarchy; its coarsest level must be one label.
     Shares are compared exactly, floats included.
     """
     k = as_threshold(k, "k")
@@ -86,7 +87,7 @@ def cut_classes(
 
 
 def _cut(columns: Sequence[_Numbers | _Labels], rows: Rows, k: int) -> list[Rows]:
-    """The parts of a class by its first allowable cut; nothing where there is none."""
+    """Return the parts of a class by its first allowable cut; empty if there is none."""
     if len(rows) < 2 * k:
         return []
     shares = [column.share(rows) for column in columns]
@@ -105,16 +106,17 @@ class _Numbers:
         self._width = _measure_range(values)
 
     def level(self, _: Rows) -> int:
-        """None: there is no hierarchy."""
+        """Return -1: there is no hierarchy."""
         return -1
 
     def share(self, rows: Rows) -> Fraction:
-        """The range in the class over that in the table, exactly; 0 where all values are equal."""
+        """Return the range in the class over that in the table, exactly; 0 if all values are equal."""
         own = _measure_range(self._values[rows])
         return own / self._width if own else own
 
     def find_sides(self, rows: Rows, k: int) -> npt.NDArray[Any] | None:
-        """Of two, right before or right after the values that are equal to the median: whichever leaves the sides more alike."""
+        """Return the sides of the cut right before or right after the values equal to the median: the one with more similar
+        sides; None if not allowable."""
         values, count = self._values[rows], len(rows)
         median = np.partition(values, (count - 1) // 2)[(count - 1) // 2]
         below, up_to = int(np.count_nonzero(values < median)), int(np.count_nonzero(values <= median))
@@ -132,26 +134,26 @@ class _Labels:
         self._values, self._labels = _in_tree_order(values, hierarchy, place)
 
     def level(self, rows: Rows) -> int:
-        """The finest level on which the class has one label."""
+        """Return the finest level on which the class has one label."""
         own = self._values[rows]
         return int(np.argmax(self._labels[:, own.min()] == self._labels[:, own.max()]))
 
     def share(self, rows: Rows) -> Fraction:
-        """The values under the label of the class over all; 0 where all records have one value."""
+        """Return the values under the label of the class over all; 0 if all records have one value."""
         first, labels = int(self._values[rows].min()), self._labels[self.level(rows)]
         if (self._values[rows] == first).all():
             return Fraction(0)
         return Fraction(int(np.count_nonzero(labels == labels[first])), len(labels))
 
     def find_sides(self, rows: Rows, k: int) -> npt.NDArray[Any] | None:
-        """One for each label of the next level that occurs, if all of them are allowable."""
+        """Return a side for each label of the next level that occurs, if all of them are allowable; else None."""
         below = self._labels[self.level(rows) - 1][self._values[rows]]
         _, side, count = np.unique(below, return_inverse=True, return_counts=True)
         return None if count.min() < k else side
 
 
 def _measure_range(values: npt.NDArray[Any]) -> Fraction:
-    """The largest less the least, exactly."""
+    """Return the largest minus the least, exactly."""
     return Fraction(values.max().item()) - Fraction(values.min().item())
 
 
@@ -168,7 +170,8 @@ def _check_hierarchies(declared: Mapping[int, Hierarchy], m: int) -> None:
 
 
 def _in_tree_order(column: npt.NDArray[Any], hierarchy: Hierarchy, place: int) -> tuple[IntArray, IntArray]:
-    """The values numbered so that those under one label are neighbours on every level, and the labels numbered likewise."""
+    """Return the values numbered so that those under one label are neighbours on every level, and the labels numbered in the same
+    way."""
     if (column != np.trunc(column)).any() or column.min() < 0 or column.max() >= len(hierarchy.values):
         raise InvalidArgument("there are numbers that the hierarchy does not know.", where=f"column {place}")
     numbers = column.astype(np.int64)

@@ -1,8 +1,8 @@
-"""Generalisation hierarchies: what each value of a column becomes, level by level, from itself to the coarsest label.
+"""Generalisation hierarchies: the labels of each value of a column, level by level, from the value itself to the coarsest label.
 
 A hierarchy is declared, never learned from data. It is a table with a row per value: level 0 is the value, every further level a
-coarser label. Two values that share a label share all coarser ones too (levels are monotone), so that a more general table has
-larger classes: what the search of `lattice` and the trees of `cuts` rest on.
+coarser label. Two values that share a label share all coarser ones too (levels are monotone), so a more general table has larger
+classes: the search of `lattice` and the trees of `cuts` depend on that.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from release_pipeline.mechanisms.basis.grid import IntArray, as_numbers
 class Hierarchy:
     """The labels of every level, and for each value (by its number) the number of its label there.
 
-    `labels[level]` are distinct, in order of first appearance; `codes[level, value]` is the place of the value's label in them.
+    `labels[level]` are distinct, in order of first appearance; `codes[level, value]` is the position of the value's label in
+    them.
     """
 
     labels: tuple[tuple[str, ...], ...]
@@ -30,7 +31,7 @@ class Hierarchy:
 
     @classmethod
     def of(cls, rows: Iterable[Sequence[object]]) -> Hierarchy:
-        """A hierarchy from rows (value, label of level 1, ...).
+        """Return a hierarchy from rows (value, label of level 1, ...).
 
         Refused: no rows, rows of different lengths, a value twice, an empty entry, and levels that are not monotone.
 
@@ -53,17 +54,17 @@ class Hierarchy:
 
     @property
     def levels(self) -> int:
-        """How many levels there are, the values themselves included."""
+        """Return how many levels there are, including the values themselves."""
         return len(self.labels)
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The values, by number."""
+        """Return the values, by number."""
         return self.labels[0]
 
     def encode(self, entries: Iterable[object]) -> IntArray:
-        """The number of each entry's value. Entries that are none of the values' texts are refused, by their count only: missing
-        ones and numbers among them.
+        """Return the number of each entry's value. Entries that are not texts of values, including missing ones and numbers, are
+        refused, with only their count in the message.
         """
         known: dict[object, int] = {value: number for number, value in enumerate(self.values)}
         texts = list(entries)
@@ -80,7 +81,8 @@ class Hierarchy:
 
 
 def find_ambiguous_label(hierarchy: Hierarchy) -> str | None:
-    """A label that stands for different sets of values on two levels, where records of both may meet (local recoding); or None.
+    """Return a label with different sets of values on two levels, if records of both may meet (local recoding); None if there is
+    none.
 
     >>> find_ambiguous_label(Hierarchy.of([("Other", "Other", "*"), ("Sales", "Other", "*")]))
     'Other'
@@ -129,12 +131,12 @@ def _check_monotone(hierarchy: Hierarchy) -> None:
             )
 
 
-# Records with equal codes as one group: how many there are of each, in whatever columns.
+# Groups of records with equal codes in any columns.
 
 
 def group_by(columns: Iterable[npt.ArrayLike]) -> IntArray:
-    """The group of each record, from 0: two records share one if all their columns (integer codes) are equal. Columns are looked
-    at one after the other, so that they need not be there together.
+    """Return the group of each record, from 0: two records share one if all their columns (integer codes) are equal. Columns are
+    read one after the other, so they need not be in memory together.
 
     >>> group_by([[1, 1, 2, 1], [5, 6, 5, 5]]).tolist()
     [0, 1, 2, 0]
@@ -166,8 +168,7 @@ def group_by(columns: Iterable[npt.ArrayLike]) -> IntArray:
 
 
 def _number(column: npt.NDArray[Any], *, most: int) -> tuple[IntArray, int]:
-    """Equal numbers for equal entries, in their order, and what all are below: at most `most`, so that products stay within 64
-    bits."""
+    """Return equal numbers for equal entries, in order, and their upper bound: at most `most`, so that products fit 64 bits."""
     lowest, highest = int(column.min()), int(column.max())
     width = highest - lowest + 1
     if width <= most:
@@ -177,14 +178,14 @@ def _number(column: npt.NDArray[Any], *, most: int) -> tuple[IntArray, int]:
 
 
 def _as_signed(column: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Whole numbers, as narrow as they came; anything else is refused."""
+    """Return whole numbers in their own width; anything else is refused."""
     if type(column) is not np.ndarray or column.dtype.kind != "i" or column.ndim != 1:  # a masked array is another type
         return as_integers(column, "groups")
     return column
 
 
 def as_integers(numbers: npt.ArrayLike, name: str) -> IntArray:
-    """Whole numbers as 64-bit ones; anything else is refused. `name` is how messages call them."""
+    """Return whole numbers as 64-bit ones; anything else is refused. `name`: their name in messages."""
     array = as_numbers(numbers, name=name) if np.size(numbers) else np.empty(0, dtype=np.int64)
     if array.dtype.kind not in "iu":
         raise InvalidType(f"{name} must be integers.")

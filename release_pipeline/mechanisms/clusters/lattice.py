@@ -1,4 +1,4 @@
-"""Optimal Lattice Anonymization (OLA09): the full-domain generalisation of least loss, and whom to suppress.
+"""Optimal Lattice Anonymization (OLA09): the full-domain generalisation of least loss, and the records to suppress.
 
 A node of the lattice gives every column one level of its hierarchy. Records whose labels are all the same form a class. A class
 is too small if it has fewer than k records. A node is feasible if the
@@ -30,14 +30,14 @@ from release_pipeline.mechanisms.clusters.rank import as_threshold
 Metric: TypeAlias = Literal["categorical-precision", "entropy"]
 Progress: TypeAlias = Callable[[str], object]
 
-MAX_NODES = 20_000_000  # 25 bytes of working memory for each
-MAX_COLUMNS = 32  # that many with two levels each are beyond the nodes
+MAX_NODES = 20_000_000  # each needs 25 bytes of working memory
+MAX_COLUMNS = 32  # with more columns, even two levels each exceed the nodes
 _PROGRESS_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Generalisation:
-    """The node of least loss, and what becomes of each record.
+    """The node of least loss, and its effect on each record.
 
     `levels` per column; `group` the number of each record's class, from 0 without gaps in the order of the labels, and -1 for a
     suppressed record, whose class is too small. `loss` is that of all records, before suppression: a share in 0..1 for
@@ -62,19 +62,19 @@ def search_lattice(
     counts: IntArray | None = None,
     progress: Progress = lambda _: None,
 ) -> Generalisation:
-    """The feasible node of least loss for n records of m value numbers; among equals the lexicographically smallest levels.
+    """Return the feasible node of least loss for n records of m value numbers; among equals the lexicographically smallest
+    levels.
 
-    `codes`: one row per record, or with `counts` per so many that are alike; what is found has an entry for
-    each row then.
-    `max_suppressed`: how many records may be in classes that are too small. The losses are over all records, whether suppressed
-    or not (see above why), and are compared as integers:
+    `codes`: one row per record, or with `counts` one row for so many equal records; the result then has an entry for each row.
+    `max_suppressed`: how many records may be in classes that are too small. The losses are over all records, suppressed or not
+    (the reason is above), and are compared as integers:
 
     - categorical-precision: the mean over the columns of level / (levels - 1), 0 for a hierarchy of one level;
     - entropy: the sum over columns and records of log2(records with the same label / records with the same value), where the
       logarithm of each prime is rounded so finely that the sums just fit 64 bits: equal losses are exactly equal.
 
-    Where even the top is infeasible, or the lattice has more than 20 million nodes, that is refused. `progress` is given a short
-    text every few seconds.
+    Refused if even the top is infeasible, or the lattice has more than 20 million nodes. `progress` gets a short text every few
+    seconds.
     """
     k = as_threshold(k, "k")
     if metric not in get_args(Metric):
@@ -103,7 +103,7 @@ def search_lattice(
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The value numbers of some rows, how many records each stands for, and what is sought in them."""
+    """The value numbers of some rows, how many records each represents, and the search parameters."""
 
     codes: IntArray
     counts: IntArray
@@ -111,18 +111,18 @@ class _Rows:
     k: int
 
     def find_classes(self, levels: Sequence[int]) -> tuple[IntArray, IntArray]:
-        """The class of each row at a node, in the order of the labels, and how many records each class has."""
+        """Return the class of each row at a node, in the order of the labels, and how many records each class has."""
         columns = enumerate(zip(self.hierarchies, levels, strict=True))
         group = group_by([hierarchy.codes[level][self.codes[:, column]] for column, (hierarchy, level) in columns])
         return group, _sum_counts(group, self.counts)
 
     def count_small(self, levels: Sequence[int]) -> int:
-        """How many records are in classes of a node that are too small."""
+        """Return how many records are in classes of a node that are too small."""
         _, records = self.find_classes(levels)
         return int(records[records < self.k].sum())
 
     def count_values(self) -> list[IntArray]:
-        """For every column the number of records that have each of its values."""
+        """Return for every column the number of records with each of its values."""
         values = [len(hierarchy.values) for hierarchy in self.hierarchies]
         return [_sum_counts(codes, self.counts, size) for codes, size in zip(self.codes.T, values, strict=True)]
 
@@ -130,12 +130,12 @@ class _Rows:
 def _search(
     rows: _Rows, shape: tuple[int, ...], metric: Metric, budget: int, progress: Progress
 ) -> tuple[tuple[int, ...], float]:
-    """The best node. Its loss is known without counting: a sum of one number for each column and level.
+    """Return the best node. Its loss is known without counting: a sum of one number for each column and level.
 
-    `open_` holds what may still be better than the best feasible node, best first. Whatever lies above a node comes after it, so
-    a feasible node closes all that follow, and an infeasible one all below it. What is left at the end to be shown infeasible is
-    cheapest to close from its highest nodes; a good feasible node is found fastest by halving. So: halve, and after every failure
-    go half of the way that is left to the far end.
+    `open_` holds what may still be better than the best feasible node, best first. All nodes above a node come after it, so a
+    feasible node closes all that follow, and an infeasible one all below it. The nodes left to be shown infeasible at the end are
+    cheapest to close from the highest ones; a good feasible node is found fastest by halving. So: halve, and after every failure
+    go half of the remaining way to the far end.
     """
     tables, unit = _loss_tables(rows, shape, metric)
     loss, order = _order_nodes(tables, shape)
@@ -164,7 +164,7 @@ def _levels_of(node: int, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _loss_tables(rows: _Rows, shape: tuple[int, ...], metric: Metric) -> tuple[list[IntArray], Fraction]:
-    """The loss of each column at each level in whole units, and how many units make up 1."""
+    """Return the loss of each column at each level in whole units, and how many units make up 1."""
     if metric == "entropy":
         columns = rows.count_values()
         n = int(columns[0].sum())
@@ -185,11 +185,11 @@ def _entropy_table(records: IntArray, hierarchy: Hierarchy, unit: int) -> IntArr
         of_label = _sum_counts(hierarchy.codes[level], records)[hierarchy.codes[level]].tolist()
         log |= {count: _log2(count, unit) for count in of_label if count not in log}
         table[level] = sum(value * (log[label] - log[value]) for label, value in zip(of_label, of_value, strict=True))
-    return np.maximum.accumulate(table)  # rounding must not cost the monotony
+    return np.maximum.accumulate(table)  # rounding must not break monotonicity
 
 
 def _log2(number: int, unit: int) -> int:
-    """log2 in whole units, prime factor by prime factor: so the logarithms of equal products are equal, and not just nearly."""
+    """Return log2 in whole units, prime factor by prime factor: so the logarithms of equal products are exactly equal."""
     total, prime = 0, 2
     while number > 1:
         if prime * prime > number:
@@ -202,7 +202,8 @@ def _log2(number: int, unit: int) -> int:
 
 
 def _order_nodes(tables: list[IntArray], shape: tuple[int, ...]) -> tuple[IntArray, IntArray]:
-    """Each node's loss by its number (which counts the level vectors lexicographically), and the nodes by loss, then number."""
+    """Return each node's loss by its number (which counts the level vectors lexicographically), and the nodes by loss, then
+    number."""
     loss = np.zeros((1,), dtype=np.int64)
     for table in tables:
         loss = (loss[:, np.newaxis] + table).reshape(-1)
@@ -210,7 +211,7 @@ def _order_nodes(tables: list[IntArray], shape: tuple[int, ...]) -> tuple[IntArr
 
 
 def _sum_counts(place: IntArray, counts: IntArray, size: int = 0) -> IntArray:
-    """The records at each place. The sums are whole numbers far below 2^53, so floats add them exactly."""
+    """Return the number of records at each position. The sums are whole numbers far below 2^53, so floats add them exactly."""
     return np.bincount(place, weights=counts, minlength=size).astype(np.int64)
 
 

@@ -1,15 +1,16 @@
 """MDAV (DT05): clusters of k to 2k-1 similar records over several attributes at once, for multivariate microaggregation.
 
-Attributes count alike: each is replaced by its z-scores, z = (x - mean) / deviation, the deviation being that of all n records; a
-constant attribute counts 0. While 3k records or more are left, r is the record farthest from the centroid of those left, and its
-cluster is r and the k-1 records nearest to r; s is the record farthest from r among those left after that, and its cluster is s
-and the k-1 nearest to s. Of 2k to 3k-1 records the cluster of r is made, and the rest is one cluster; fewer are one cluster.
+Attributes count equally: each is replaced by its z-scores, z = (x - mean) / deviation, the deviation being that of all n records;
+a constant attribute counts 0. While 3k records or more are left, r is the record farthest from the centroid of those left, and
+its cluster is r and the k-1 records nearest to r; s is the record farthest from r among those left after that, and its cluster is
+s and the k-1 nearest to s. With 2k to 3k-1 records left, the cluster of r is made, and the rest is one cluster; fewer are one
+cluster.
 
-What decides is fixed to the last bit, so that ties are the same ones wherever this runs. A squared distance is summed attribute
-by attribute, in order, in float64. The centroid is the exact sum of the z-scores left, rounded once, over their number, rounded
-once (`math.fsum(z) / len(z)`): it depends neither on the order of the records nor on which were removed when, so that it can be
-kept up to date instead of being summed again. Of equal distances the record with the lowest index is taken. Only the z-scores
-themselves are NumPy's (`x.mean(axis=0)` and `x.std(axis=0)`, row by row).
+Every comparison is fixed to the last bit, so ties are the same on every machine. A squared distance is summed attribute by
+attribute, in order, in float64. The centroid is the exact sum of the z-scores left, rounded once, over their number, rounded once
+(`math.fsum(z) / len(z)`): it depends neither on the order of the records nor on which were removed when, so that it can be kept
+up to date instead of being summed again. With equal distances the record with the lowest index is taken. Only the z-scores
+themselves are computed by NumPy (`x.mean(axis=0)` and `x.std(axis=0)`, row by row).
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from release_pipeline.mechanisms.basis.grid import FloatArray, IntArray, as_matr
 from release_pipeline.mechanisms.clusters.rank import as_threshold
 from release_pipeline.mechanisms.noise import NoiseStream, shuffled_positions
 
-_CELL = 5_000  # records in a block, about: so few that their pairs cost little, so many that few clusters lie at an edge
-_CELL_CLUSTERS = 10  # a block has room for so many clusters of k at least
+_CELL = 5_000  # approximate records in a block: so few that their pairs cost little, so many that few clusters are at an edge
+_CELL_CLUSTERS = 10  # a block has room for at least so many clusters of k
 _LEAST = 2.0**-500  # the squares of smaller deviations lose bits
 _STEPS = 20  # how often progress is reported
 
@@ -35,15 +36,15 @@ Progress: TypeAlias = Callable[[str], None]
 
 
 def mdav(matrix: npt.ArrayLike, k: int, *, blocks: str | None = None, progress: Progress = lambda _: None) -> IntArray:
-    """The cluster of each row, numbered from 0 in the order in which they were made: k to 2k-1 rows each.
+    """Return the cluster of each row, numbered from 0 in the order in which they were made: k to 2k-1 rows each.
 
     `matrix` has a row for each record and a column for each attribute: integers or finite floats. With k = 1 every row is a
-    cluster of its own. `progress` hears now and then how many rows are in clusters. The time grows with n^2 / k.
+    separate cluster. `progress` gets the number of clustered rows from time to time. The time grows with n^2 / k.
 
     `blocks="kd"` is for millions of rows. The table is first cut at medians, always across the column that is widest in its
-    z-scores, into cells of about 5,000 rows (or 10k, if that is more), and each cell is clustered for itself: in proportion to n,
-    and a little less homogeneous. The cuts are made where the data have their medians, so that one changed record can change many
-    cells: this is for k-anonymity only, and no ground for a claim of differential privacy.
+    z-scores, into cells of about 5,000 rows (or 10k, if that is more), and each cell is clustered separately: the time is
+    proportional to n, and clusters are a little less homogeneous. The cuts are at the medians of the data, so one changed record
+    can change many cells: this is for k-anonymity only, and no basis for a claim of differential privacy.
 
     >>> mdav([[1, 5], [2, 5], [8, 6], [9, 6]], 2).tolist()
     [0, 0, 1, 1]
@@ -69,7 +70,7 @@ def mdav(matrix: npt.ArrayLike, k: int, *, blocks: str | None = None, progress: 
 
 
 class _Progress:
-    """Counts the records in clusters, and reports the number each time that a share of all has been reached."""
+    """Counts the records in clusters, and reports the number each time a further share of all is reached."""
 
     def __init__(self, n: int, progress: Progress) -> None:
         self.n, self.done, self.reported, self.step, self.progress = n, 0, 0, max(n // _STEPS, 1), progress
@@ -82,7 +83,7 @@ class _Progress:
 
 
 def _standardise(array: npt.NDArray[np.generic]) -> FloatArray:
-    """The z-scores, column by column; 0 in a constant column."""
+    """Return the z-scores, column by column; 0 in a constant column."""
     x = np.ascontiguousarray(array, dtype=np.float64)
     with np.errstate(all="ignore"):
         mean, deviation = x.mean(axis=0), x.std(axis=0)
@@ -100,7 +101,7 @@ def _standardise(array: npt.NDArray[np.generic]) -> FloatArray:
 
 
 def _cells(z: FloatArray, about: int) -> Iterator[IntArray]:
-    """The rows, in ascending order, of cells of 3/4 to 3/2 of `about` rows, or of all rows where there are not more."""
+    """Yield the rows, in ascending order, of cells of 3/4 to 3/2 of `about` rows, or of all rows if there are not more."""
     pending = [np.arange(len(z), dtype=np.int64)]
     while pending:
         rows = pending.pop()
@@ -118,7 +119,7 @@ def _cells(z: FloatArray, about: int) -> Iterator[IntArray]:
 
 
 def _cluster(z: FloatArray, k: int, counter: _Progress) -> IntArray:
-    """The cluster of each row of one cell."""
+    """Return the cluster of each row of one cell."""
     label = np.full(len(z), -1, dtype=np.int64)
     rows, left = np.arange(len(z)), np.ascontiguousarray(z.T)  # a row of `left` for each attribute
     sums = [_exact_sum(attribute) for attribute in left.tolist()]
@@ -145,7 +146,7 @@ def _cluster(z: FloatArray, k: int, counter: _Progress) -> IntArray:
 
 
 def _exact_sum(numbers: list[float]) -> list[float]:
-    """A few numbers with exactly the same sum, the first one the sum rounded once."""
+    """Return a few numbers with exactly the same sum, the first one the sum rounded once."""
     numbers, parts = numbers.copy(), list[float]()
     while part := math.fsum(numbers):
         parts.append(part)
@@ -154,7 +155,7 @@ def _exact_sum(numbers: list[float]) -> list[float]:
 
 
 def _squares(left: FloatArray, point: Sequence[float] | FloatArray) -> FloatArray:
-    """The squared distance of each record (a column of `left`) from a point."""
+    """Return the squared distance of each record (a column of `left`) from a point."""
     total = np.zeros(left.shape[1])
     for attribute, coordinate in zip(left, point, strict=True):
         difference = attribute - coordinate
@@ -164,25 +165,24 @@ def _squares(left: FloatArray, point: Sequence[float] | FloatArray) -> FloatArra
 
 
 def _nearest(left: FloatArray, centre: int, k: int) -> npt.NDArray[np.intp]:
-    """The record `centre` and the k-1 nearest to it."""
+    """Return the record `centre` and the k-1 nearest to it."""
     distance = _squares(left, left[:, centre])
-    distance[centre] = -1.0  # itself, before all that equal it
+    distance[centre] = -1.0  # itself, before all equal ones
     limit = np.partition(distance, k - 1)[k - 1]
     inside = np.flatnonzero(distance < limit)
     return np.concatenate([inside, np.flatnonzero(distance == limit)[: k - len(inside)]])
 
 
-# Swapping: within blocks of alike records each column's values are handed to the block's rows at
-# random (methods.md section 10).
+# Swapping: within blocks of similar records each column's values are assigned to the block's rows at random (methods.md section
+# 10).
 #
-# Whoever names a record for each row by anything but its value of one column, and takes this value
-# for the record's, is right in at most 1/k of the rows on average where every block has k records
-# or more, all with the same kept entries: whatever they know, and however the blocks depend on the
-# data. For that the permutations of the columns must be uniform, and independent of each other and
-# of everything else.
+# Suppose somebody names a record for each row by anything except its value of one column, and takes this value for the record's.
+# If every block has k records or more, all with the same kept entries, they are right in at most 1/k of the rows on average:
+# whatever they know, and however the blocks depend on the data. For that the permutations of the columns must be uniform, and
+# independent of each other and of everything else.
 
 
-NO_BLOCK = -1  # of a record that is not released
+NO_BLOCK = -1  # for a record that is not released
 # Records of a cell above which it is cut at medians first. MDAV took 2 CPU seconds of 300,000 records with four columns, 10 of a
 # million, and 171 with ten columns; cuts took 7, and moved values by .23 of their variance where MDAV moved them by .09.
 LARGE = 250_000
@@ -191,9 +191,9 @@ Positions = npt.NDArray[np.intp]
 
 
 def describe_alike(columns: Sequence[FloatArray]) -> FloatArray:
-    """What records are alike by, a row for each of them: of every column its numbers and its mid-ranks, which MDAV brings to unit
-    variance. Numbers alone leave rank correlations off by .021 on RAND HIE, ranks alone move values by .52 of the variance; both
-    together .008 and .33. A missing number counts as the middle one, and that it is missing is a feature."""
+    """Return the features that make records similar, a row for each record: for every column its numbers and its mid-ranks, which
+    MDAV scales to unit variance. Only numbers leave rank correlations off by .021 on RAND HIE, only ranks move values by .52 of
+    the variance; both together .008 and .33. A missing number counts as the middle one, and that it is missing is a feature."""
     features = list[FloatArray]()
     for column in columns:
         missing = np.isnan(column)
@@ -206,11 +206,11 @@ def describe_alike(columns: Sequence[FloatArray]) -> FloatArray:
 
 
 def make_blocks(features: FloatArray, cell: IntArray, k: int, *, earlier: IntArray | None = None) -> IntArray:
-    """The block of each record, from 0: k records or more of one cell, by MDAV; `NO_BLOCK` where the cell is below 0.
+    """Return the block of each record, from 0: k records or more of one cell, by MDAV; `NO_BLOCK` if the cell is below 0.
 
-    `earlier`: the block that a record was in before, of an earlier release about the same people, or below 0. Those of an earlier
-    block who are in one cell again stay together: where they are fewer than k now, all of them join others that are near. Who is
-    new is in new blocks, or where fewer than k are new in a cell, with the others that are near.
+    `earlier`: the block of a record in an earlier release about the same people, or below 0. Records of an earlier block that are
+    in one cell again stay together: if they are fewer than k now, all of them join others that are near. New records are in new
+    blocks, or with near others if fewer than k are new in a cell.
     """
     block = np.full(len(cell), NO_BLOCK, dtype=np.int64)
     made = 0
@@ -218,7 +218,7 @@ def make_blocks(features: FloatArray, cell: IntArray, k: int, *, earlier: IntArr
         if len(rows) < k:
             raise InvalidArgument(f"a cell has fewer records than the {k:,} of a block.", where="swap")
         part = np.full(len(rows), NO_BLOCK, dtype=np.int64) if earlier is None else earlier[rows]
-        part = np.unique(part, return_inverse=True)[1] + (0 if (part < 0).any() else 1)  # 0 of who is new
+        part = np.unique(part, return_inverse=True)[1] + (0 if (part < 0).any() else 1)  # 0 for new records
         new = np.flatnonzero(part == 0)
         if len(new) >= k:
             part[new] = part.max() + 1 + _cluster_block(features[rows[new]], k)
@@ -229,9 +229,9 @@ def make_blocks(features: FloatArray, cell: IntArray, k: int, *, earlier: IntArr
 
 
 def swap_positions(block: IntArray, stream: NoiseStream) -> Positions:
-    """From which record each one gets its value: a uniform permutation within every block, each independent of the others. Who
-    is in no block keeps its own."""
-    drawn = shuffled_positions(len(block), stream)  # of a uniform order of all records that of each block is uniform, too
+    """Return the record from which each one gets its value: a uniform permutation within every block, each independent of the
+    others. A record in no block keeps its own."""
+    drawn = shuffled_positions(len(block), stream)  # a uniform order of all records gives a uniform order of each block, too
     source = np.empty(len(block), dtype=np.intp)
     source[np.argsort(block, kind="stable")] = drawn[np.argsort(block[drawn], kind="stable")]
     out = block < 0
@@ -244,20 +244,20 @@ def _cluster_block(features: FloatArray, k: int) -> IntArray:
 
 
 def _rank_middle(numbers: FloatArray) -> FloatArray:
-    """The rank of each number, of equal ones their middle."""
+    """Return the rank of each number; equal ones get their middle rank."""
     _, place, count = np.unique(numbers, return_inverse=True, return_counts=True)
     return (np.cumsum(count) - (count - 1) / 2)[place]
 
 
 def _rows_of_each(cell: IntArray) -> Iterator[Positions]:
-    """The records of every cell, ascending."""
+    """Yield the records of every cell, ascending."""
     order = np.argsort(cell, kind="stable")
-    starts = np.flatnonzero(np.diff(cell[order], prepend=NO_BLOCK))  # those of no cell come before all others
+    starts = np.flatnonzero(np.diff(cell[order], prepend=NO_BLOCK))  # records of no cell come before all others
     yield from np.split(order, starts)[1:]
 
 
 def _merge_small(features: FloatArray, part: IntArray, k: int) -> IntArray:
-    """The same parts of a cell from 0, those with fewer than k records put together with others whose centres are near, whole."""
+    """Return the parts of a cell from 0, with whole parts of fewer than k records merged with others whose centres are near."""
     while True:
         part = np.unique(part, return_inverse=True)[1]
         count = np.bincount(part)

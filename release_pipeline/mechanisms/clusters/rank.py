@@ -1,4 +1,4 @@
-"""Clusters of consecutive records, random parts of a table, and what is done to arrays as long as it.
+"""Clusters of consecutive records, random parts of a table, and operations on arrays as long as it.
 
 Clusters of consecutive records of an order: k by k, the last one k to 2k-1. In the order of one attribute they are the rank
 clusters of methods.md section 1; `curve` has orders of whole records.
@@ -35,26 +35,26 @@ class OrderClusters:
 
     @property
     def count(self) -> int:
-        """How many clusters there are."""
+        """Return how many clusters there are."""
         return len(self.size)
 
     @property
     def cluster(self) -> npt.NDArray[np.intp]:
-        """The cluster index of each record."""
+        """Return the cluster index of each record."""
         of_record = np.empty(len(self.order), dtype=np.intp)
         of_record[self.order] = self.places
         return of_record
 
     @property
     def places(self) -> npt.NDArray[np.intp]:
-        """The cluster index of each rank."""
+        """Return the cluster index of each rank."""
         return np.repeat(np.arange(self.count, dtype=np.intp), self.size)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RankClusters:
-    """Clusters in ascending order of one attribute, by its tally. Equal values are alike: no figure depends on which of their
-    records a cluster has. Cluster j holds ranks start[j] .. start[j] + size[j] - 1."""
+    """Clusters in ascending order of one attribute, by its tally. Equal values are interchangeable: no figure depends on which of
+    their records a cluster has. Cluster j holds ranks start[j] .. start[j] + size[j] - 1."""
 
     tally: Tally
     start: npt.NDArray[np.intp]
@@ -62,31 +62,31 @@ class RankClusters:
 
     @classmethod
     def of(cls, tally: Tally, k: int) -> RankClusters:
-        """Those of the records of a tally: all of k, and the last one with the rest."""
+        """Return the clusters of the records of a tally: all of k, and the last one with the rest."""
         return cls(tally, *cut_ranks(len(tally), k))
 
     @property
     def count(self) -> int:
-        """How many clusters there are."""
+        """Return how many clusters there are."""
         return len(self.size)
 
     def sums(self) -> IntArray:
-        """The exact integer sum of each cluster; refused where one could leave 64 bits."""
+        """Return the exact integer sum of each cluster; refused if one could leave 64 bits."""
         if max(abs(int(self.tally.entries[0])), abs(int(self.tally.entries[-1]))) * int(self.size.max()) >= 2**63:
             raise InvalidArgument("cluster sums would not fit 64-bit integers.", remedy="Use a smaller k or a coarser grid.")
         return self.tally.sum_clusters(self.size)
 
     def first(self, place: int) -> IntArray:
-        """The value at `place` from the start of each cluster (0: the smallest)."""
+        """Return the value at `place` from the start of each cluster (0: the smallest)."""
         return self.tally.at(self.start + place)
 
     def last(self, place: int) -> IntArray:
-        """The value at `place` from the end of each cluster (0: the largest)."""
+        """Return the value at `place` from the end of each cluster (0: the largest)."""
         return self.tally.at(self.start + self.size - 1 - place)
 
 
 def rank_clusters(values: npt.ArrayLike, k: int, *, ties: NoiseStream | None = None) -> npt.NDArray[np.integer[Any]]:
-    """The rank cluster of each of these integers: every cluster has k, the last one n - k (floor(n/k) - 1).
+    """Return the rank cluster of each of these integers: every cluster has k, the last one n - k (floor(n/k) - 1).
 
     >>> rank_clusters([30, 10, 20, 10, 50], 2).tolist()
     [1, 0, 1, 0, 1]
@@ -100,11 +100,11 @@ def rank_clusters(values: npt.ArrayLike, k: int, *, ties: NoiseStream | None = N
 
 
 def rank_records(values: IntArray, k: int, ties: NoiseStream | None = None) -> tuple[Tally, npt.NDArray[np.integer[Any]]]:
-    """The tally of these values, and the rank cluster of each record, in as few bytes as their number needs.
+    """Return the tally of these values, and the rank cluster of each record, in as few bytes as their number needs.
 
-    Equal values are ordered by a keyed permutation of their positions drawn from `ties`, or by position if there is none. Where
-    there are few values for so many records, these are looked at in that order, piece by piece: the rank of each is the one that
-    its value has reached. No order of all is made.
+    Equal values are ordered by a keyed permutation of their positions drawn from `ties`, or by position if there is none. If
+    there are few values for so many records, records are read in that order, in pieces: the rank of each is the one that its
+    value has reached. No order of all is made.
     """
     n, last = len(values), count_clusters(len(values), k) - 1
     cluster = np.empty(n, dtype=np.int32 if last < 2**31 else np.int64)
@@ -132,7 +132,7 @@ def rank_records(values: IntArray, k: int, ties: NoiseStream | None = None) -> t
 
 
 def _order_positions(count: int, ties: NoiseStream | None) -> Iterator[npt.NDArray[np.intp]]:
-    """All positions in the order of their keyed numbers, piece by piece; in their own order without a key."""
+    """Yield all positions in the order of their keyed numbers, in pieces; in their own order without a key."""
     bits = _count_bits(count)
     mixer = None if ties is None else PositionMixer(bits, ties)
     for part in pieces(count if mixer is None else 1 << bits):
@@ -143,7 +143,7 @@ def _order_positions(count: int, ties: NoiseStream | None) -> Iterator[npt.NDArr
 
 
 def _sort_places(places: IntArray, span: int) -> npt.NDArray[np.intp]:
-    """The stable order of places below `span`, 16 bits at a time, which takes no comparisons."""
+    """Return the stable order of numbers below `span`, sorted 16 bits at a time, without comparisons."""
     order = np.argsort(places.astype(np.uint16), kind="stable")
     for done in range(16, (span - 1).bit_length(), 16):
         order = order[np.argsort((places[order] >> done).astype(np.uint16), kind="stable")]
@@ -151,7 +151,7 @@ def _sort_places(places: IntArray, span: int) -> npt.NDArray[np.intp]:
 
 
 def count_clusters(n: int, k: int) -> int:
-    """How many clusters of k records or more n of them make."""
+    """Return how many clusters n records make, with k records or more in each."""
     if k < 1:
         raise InvalidArgument("k is below 1.")
     if n < k:
@@ -160,7 +160,7 @@ def count_clusters(n: int, k: int) -> int:
 
 
 def cut_ranks(n: int, k: int) -> tuple[npt.NDArray[np.intp], IntArray]:
-    """The first rank and the size of each cluster of n records: all of k, and the last one with the rest."""
+    """Return the first rank and the size of each cluster of n records: all of k, and the last one with the rest."""
     clusters = count_clusters(n, k)
     size = np.full(clusters, k, dtype=np.int64)
     size[-1] = n - (clusters - 1) * k
@@ -168,13 +168,13 @@ def cut_ranks(n: int, k: int) -> tuple[npt.NDArray[np.intp], IntArray]:
 
 
 def sort_records(columns: Sequence[npt.NDArray[Any]], ties: NoiseStream | None) -> npt.NDArray[np.intp]:
-    """The records in ascending order of the first column, equal ones of the next, and so on.
+    """Return the records in ascending order of the first column, equal ones of the next, and so on.
 
     Records that are equal in all columns are ordered by a keyed permutation of their positions drawn from `ties`, or by position.
 
-    One sort of 64-bit words [first column | keyed position] where both fit; where they do not, the column's low bits are left out
-    and the runs that this leaves undecided are put right afterwards, as are those that only a later column decides. Integer
-    comparisons only: every processor gives the same order.
+    One sort of 64-bit words [first column | keyed position] is enough if both fit. Otherwise the column's low bits are left out,
+    and the undecided runs are sorted afterwards, as are those that only a later column decides. Integer comparisons only: every
+    processor gives the same order.
     """
     first = columns[0]
     lowest, highest, place_bits = int(first.min()), int(first.max()), _count_bits(len(first))
@@ -190,13 +190,13 @@ def sort_records(columns: Sequence[npt.NDArray[Any]], ties: NoiseStream | None) 
 
 
 def _count_bits(records: int) -> int:
-    """How many bits a position needs."""
+    """Return how many bits a position needs."""
     return max((records - 1).bit_length(), 1)
 
 
 @dataclass(frozen=True, slots=True)
 class _Packing:
-    """Words of a value above `base`, less its lowest bits that are `left_out`, and of so many bits for a keyed place."""
+    """The layout of words: a value above `base` without its lowest `left_out` bits, and so many bits for a keyed position."""
 
     base: int
     left_out: int
@@ -204,7 +204,7 @@ class _Packing:
     mixer: PositionMixer | None
 
     def pack(self, values: npt.NDArray[Any]) -> WordArray:
-        """The words of the records."""
+        """Return the words of the records."""
         words = np.arange(len(values), dtype=np.uint64)
         if self.mixer is not None:
             self.mixer.mix(words)
@@ -214,22 +214,22 @@ class _Packing:
         return words
 
     def find_first(self, words: WordArray) -> WordArray:
-        """What they have of the value."""
+        """Return the value's part of the words."""
         return words >> _u64(self.place_bits)
 
     def find_place(self, words: WordArray) -> WordArray:
-        """The keyed place."""
+        """Return the keyed position in the words."""
         return words & _u64((1 << self.place_bits) - 1)
 
     def unmix(self, places: WordArray) -> npt.NDArray[np.intp]:
-        """The records of keyed places, in the memory of these."""
+        """Return the records of keyed positions, in the same memory."""
         records = places if self.mixer is None else self.mixer.unmix(places)
         return records.view(np.int64).astype(np.intp, copy=False)
 
 
 def _settle_runs(columns: Sequence[npt.NDArray[Any]], places: WordArray, ordered: WordArray, mixer: PositionMixer | None) -> None:
     """Put `places` (keyed positions in the order of `ordered`, equal ones ascending) in order where `columns` decide."""
-    follows = np.empty(len(ordered), dtype=np.bool_)  # not yet told apart from the one before
+    follows = np.empty(len(ordered), dtype=np.bool_)  # not yet distinguished from the one before
     follows[0] = False
     np.equal(ordered[1:], ordered[:-1], out=follows[1:])
     ranks = np.flatnonzero(_in_runs(follows))
@@ -246,7 +246,7 @@ def _settle_runs(columns: Sequence[npt.NDArray[Any]], places: WordArray, ordered
             unsorted = np.zeros(int(run[-1]) + 1, dtype=np.bool_)
             unsorted[run[descents]] = True
             wrong = np.flatnonzero(unsorted[run])
-            # a stable sort by (run, value) sorts each run in its place, and leaves equal values in the order of keyed positions
+            # a stable sort by (run, value) sorts within each run, and leaves equal values in the order of keyed positions
             right = wrong[np.lexsort((values[wrong], run[wrong]))]
             keyed[wrong], records[wrong], values[wrong] = keyed[right], records[right], values[right]
             places[ranks[wrong]] = keyed[wrong]
@@ -256,7 +256,7 @@ def _settle_runs(columns: Sequence[npt.NDArray[Any]], places: WordArray, ordered
 
 
 def _in_runs(follows: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Whether an entry follows another or is followed by one."""
+    """Return whether an entry follows another or is followed by one."""
     within = follows.copy()
     within[:-1] |= follows[1:]
     return within
@@ -266,7 +266,7 @@ def _in_runs(follows: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
 
 
 def as_threshold(value: object, name: str) -> int:
-    """`value` as k: a whole number from 1."""
+    """Return `value` as k: a whole number from 1; anything else is refused."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise InvalidType(f"{name} must be a whole number.")
     number = int(cast(int, value))
@@ -277,14 +277,14 @@ def as_threshold(value: object, name: str) -> int:
 
 # Random parts of the records of a table (PRS20, methods.md section 5).
 #
-# Parts are drawn over the slots of the table, the numbers of its rows, and never look at a value or
-# an identity: how many records a part has depends on n and P alone, and a record that is replaced
-# leaves its slot, and with it its part, to the one that replaces it. So neighbours differ in one
-# part, and what is done to each part with streams of its own composes in parallel.
+# Parts are drawn over the slots of the table, the numbers of its rows, and never depend on a value or an identity: the size of a
+# part depends only on n and P, and a replaced record leaves its slot, and with it its part, to its replacement. So neighbours
+# differ in one part, and mechanisms on each part with separate streams compose in parallel.
 
 
 def draw_parts(slots: int, parts: int, stream: NoiseStream) -> IntArray:
-    """The part, 0..parts-1, of each of so many slots: a keyed permutation cut into pieces whose sizes differ by at most one.
+    """Return the part, 0..parts-1, of each of so many slots: a keyed permutation cut into pieces whose sizes differ by at most
+    one.
 
     >>> from release_pipeline.mechanisms.noise import noise_stream
     >>> np.bincount(draw_parts(10, 3, noise_stream(bytes(32)))).tolist()

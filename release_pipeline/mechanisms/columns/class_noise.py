@@ -1,18 +1,18 @@
 """Noise within classes of records that share their generalised quasi-identifiers: (k,epsilon)-anonymity (KEA18).
 
-A class C holds k records or more that look alike after generalisation. Each of their numbers gets discrete Laplace noise of scale
+A class C has k records or more that are equal after generalisation. Each of their numbers gets discrete Laplace noise of scale
 t_C = ceil(diam(C) / eps), diam(C) = greatest - least value in C, in grid units. For any two records x, x' of C and any outcome y
 
     P[x + Z = y] / P[x' + Z = y] <= exp(|x - x'| / t_C) <= exp(diam(C) / t_C) <= exp(eps),
 
-so a released number tells hardly more of one record of its class than of another: *stochastic indistinguishability within a
-class*. It is not eps-DP: classes, scales and suppression are read off the data, and a neighbouring table may have others. Several
-columns share epsilon by sequential composition; independent noise on copies of one number would add up in the same way.
+so a released number reveals hardly more about one record of its class than about another: *stochastic indistinguishability within
+a class*. It is not eps-DP: classes, scales and suppression are read off the data, and a neighbouring table may have others.
+Several columns share epsilon by sequential composition; independent noise on copies of one number would add up in the same way.
 
-That is the law of a number as it is drawn. Two rules then drop records, and both look at the originals of the class: (1) one
-whose confidence box holds some but fewer than k of them (`find_exposed`), (2) all that are left of a class where fewer than k
-are (`find_small_classes`). Let K_x be the event that x passes rule 1, and A_x, given that, that the class passes rule 2. Rule 1
-is one set of numbers y for all records of the class: P[K_x] and P[not K_x] are within e^eps of those of x'. For y outside of it
+That is the distribution of a number as it is drawn. Two rules then drop records, and both use the originals of the class: (1) one
+whose confidence box holds some but fewer than k of them (`find_exposed`), (2) all that remain of a class if they are fewer than k
+(`find_small_classes`). Let K_x be the event that x passes rule 1, and A_x, given that, that the class passes rule 2. Rule 1 is
+one set of numbers y for all records of the class: P[K_x] and P[not K_x] are within e^eps of those of x'. For y outside of it
 
     P[x released as y] = P[x + Z = y] P[A_x],    P[A_x] = P[N >= k-1] + P[N = k-2] P[K_x'],
 
@@ -21,9 +21,9 @@ released so" within e^(2 eps) = e^(`KEPT` eps). It is not within e^eps: class {0
 has e^2.369. P[not A_x] = P[N < k-2] + P[N = k-2] P[not K_x'] is within e^eps too, so that being dropped, P[not K_x] + P[K_x]
 P[not A_x], is within e^(2 eps). Given that it was kept, a number is within e^(2 eps): P[A_x] cancels, and 1 / P[K_x] is left.
 With l rule 2 counts entries of kept columns too, and A_x depends on those of x: then all of this holds for two records that
-agree in them, and for others nothing but the bound given that it was kept. `tests/oracles/test_confidence.py` enumerates both.
+agree in them, and for others only the bound given that it was kept. `tests/oracles/test_confidence.py` enumerates both.
 
-Where diam(C) = 0 all records of the class have the same number, and it is published exactly: no noise could tell them apart.
+If diam(C) = 0 all records of the class have the same number, and it is published exactly: no noise could distinguish them.
 Everything is an integer on the declared grid; moving a noisy number back into the declared domain is post-processing.
 """
 
@@ -42,18 +42,18 @@ from release_pipeline.mechanisms.basis.grid import FloatArray, Grid, IntArray
 from release_pipeline.mechanisms.noise import Context, discrete_laplace, noise_stream
 
 BoolArray = npt.NDArray[np.bool_]
-KEPT = 2  # "kept, and released so" is within e^(KEPT eps) for two records of a class, where records are dropped for standing out
-_SHORT_REACH = 1e-4  # below this share of the scale a sum of squares is taken from its series
+KEPT = 2  # "kept, and released so" is within e^(KEPT eps) for two records of a class, if records are dropped for standing out
+_SHORT_REACH = 1e-4  # below this share of the scale a sum of squares is computed from its series
 
 
 def count_classes(group: IntArray) -> int:
-    """How many classes there are. `group`: the class of each record, 0.. without gaps, -1 for none."""
+    """Return how many classes there are. `group`: the class of each record, 0.. without gaps, -1 for none."""
     return int(group.max(initial=-1)) + 1
 
 
 def class_ends(q: IntArray, group: IntArray) -> tuple[IntArray, IntArray]:
-    """The least and the greatest number of each class; the greatest below the least where a class has no records. `group`: the
-    class of each record, -1 for none."""
+    """Return the least and the greatest number of each class; the greatest is below the least if a class has no records. `group`:
+    the class of each record, -1 for none."""
     count, has_class = count_classes(group), group >= 0
     low, high = np.full(count, np.iinfo(np.int64).max), np.full(count, np.iinfo(np.int64).min)
     np.minimum.at(low, group[has_class], q[has_class])
@@ -62,13 +62,14 @@ def class_ends(q: IntArray, group: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def class_sizes(group: IntArray, kept: BoolArray | None = None) -> IntArray:
-    """How many records each class has, of all or of those that are `kept`."""
+    """Return how many records each class has, of all or of those that are `kept`."""
     use = group >= 0 if kept is None else (group >= 0) & kept
     return np.bincount(group[use], minlength=count_classes(group))
 
 
 def class_diameters(q: IntArray, group: IntArray) -> IntArray:
-    """greatest - least number of each class, in grid units. `group`: the class of each record, 0.. without gaps, -1 for none."""
+    """Return the greatest minus the least number of each class, in grid units. `group`: the class of each record, 0.. without
+    gaps, -1 for none."""
     low, high = class_ends(q, group)
     if (high < low).any():
         raise InvalidArgument("there is a class without records.", where="group")
@@ -76,7 +77,7 @@ def class_diameters(q: IntArray, group: IntArray) -> IntArray:
 
 
 def class_scales(q: IntArray, group: IntArray, epsilon: Epsilon) -> IntArray:
-    """The noise scale of each class: ceil(diam / epsilon), 0 where all its numbers are the same.
+    """Return the noise scale of each class: ceil(diam / epsilon), 0 if all its numbers are the same.
 
     >>> class_scales(np.array([3, 9, 4, 7, 7]), np.array([0, 0, 0, 1, 1]), Epsilon.of("0.5")).tolist()
     [12, 0]
@@ -95,7 +96,8 @@ def add_class_noise(
     context: Sequence[Context],
     clamp: bool = True,
 ) -> IntArray:
-    """The released number of each record, in grid units: its own plus one draw with the scale of its class, back in the domain.
+    """Return the released number of each record, in grid units: its own plus one draw with the scale of its class, back in the
+    domain.
 
     One draw per record, in record order; a record without a class (-1) gets its lane too and keeps its number, which the caller
     must not release.
@@ -105,29 +107,29 @@ def add_class_noise(
 
 
 def take_of_class(per_class: npt.NDArray[Any], group: IntArray) -> npt.NDArray[Any]:
-    """What the class of each record has; 0 without one."""
+    """Return the entry of each record's class; 0 for a record without one."""
     return np.where(group >= 0, per_class[group] if len(per_class) else 0, 0)
 
 
 def expect_magnitude(scale: IntArray) -> FloatArray:
-    """E|Z| = 1 / sinh(1/t) of each scale in grid units, 0 where there is no noise."""
+    """Return E|Z| = 1 / sinh(1/t) of each scale in grid units, 0 if there is no noise."""
     t = scale.astype(np.float64)
     with np.errstate(divide="ignore", over="ignore"):
         return np.where(scale > 0, 1 / np.sinh(1 / np.where(scale > 0, t, 1.0)), 0.0)
 
 
 def expect_relative_errors(values: FloatArray, group: IntArray, scale: IntArray, step: float) -> tuple[FloatArray, IntArray]:
-    """For each class the expected relative error of its numbers, and of how many numbers that is.
+    """Return for each class the expected relative error of its numbers, and how many numbers that covers.
 
     E|Z| / |x|, averaged over the class through the harmonic mean of |x|: E|Z| times the mean of 1/|x| (KEA18).
-    It is undefined at x = 0, so those records are left out, and the caller says how many they were; a class of zeros has NaN.
+    It is undefined at x = 0, so those records are left out, and the caller reports how many they were; a class of zeros has NaN.
     """
     inverse, count = mean_inverses(values, group, len(scale))
     return expect_magnitude(scale) * step * inverse, count
 
 
 def mean_inverses(values: FloatArray, group: IntArray, classes: int) -> tuple[FloatArray, IntArray]:
-    """For each class 1 over the harmonic mean of |x|, and of how many numbers: those that are not 0; NaN without any."""
+    """Return for each class 1 over the harmonic mean of |x|, and the number of values that are not 0; NaN without any."""
     use = (group >= 0) & (values != 0)
     total = np.bincount(group[use], weights=1 / np.abs(values[use]), minlength=classes).astype(np.float64, copy=False)
     count = np.bincount(group[use], minlength=classes)
@@ -136,7 +138,7 @@ def mean_inverses(values: FloatArray, group: IntArray, classes: int) -> tuple[Fl
 
 
 def expect_square(q: IntArray, group: IntArray, scale: IntArray, width: int) -> FloatArray:
-    """The expected squared error of each record's released number, in grid units, moving back into the domain included.
+    """Return the expected squared error of each record's released number, in grid units, moving back into the domain included.
 
     With q = exp(-1/t), P[|Z| >= j on one side] = q^j / (1 + q): a number x loses its noise beyond x below and W - x above, so
     E = (S(x) + S(W - x)) / (1 + q), S(d) = sum over j = 1..d of (2j - 1) q^j. 0 for records without a class.
@@ -151,7 +153,7 @@ def expect_square(q: IntArray, group: IntArray, scale: IntArray, width: int) -> 
 
 
 def _one_sided_squares(d: FloatArray, t: FloatArray) -> FloatArray:
-    """S(d) = sum over j = 1..d of (2j - 1) exp(-j/t) for whole d >= 0."""
+    """Return S(d) = sum over j = 1..d of (2j - 1) exp(-j/t) for whole d >= 0."""
     ratio, r = np.exp(-1 / t), -np.expm1(-1 / t)
     with np.errstate(under="ignore"):
         reached = np.exp(-d / t)
@@ -161,7 +163,7 @@ def _one_sided_squares(d: FloatArray, t: FloatArray) -> FloatArray:
 
 
 def epsilon_for(error_of: Callable[[Epsilon], float], wanted: float) -> Epsilon | None:
-    """The smallest epsilon whose error, a falling function of epsilon, is at most what is wanted; None if none is.
+    """Return the smallest epsilon whose error, a falling function of epsilon, is at most `wanted`; None if there is none.
 
     >>> str(epsilon_for(lambda epsilon: 3 / float(epsilon), 2.0))
     '1.5'
@@ -169,7 +171,7 @@ def epsilon_for(error_of: Callable[[Epsilon], float], wanted: float) -> Epsilon 
 
     def suffices(nano: int) -> bool:
         try:
-            return error_of(Epsilon(nano)) <= wanted  # NaN, where there is nothing to err on, is not at most anything
+            return error_of(Epsilon(nano)) <= wanted  # NaN, an error over no numbers, is not at most anything
         except InvalidArgument:  # so little epsilon that the noise would not fit 64 bits
             return False
 

@@ -1,8 +1,8 @@
-"""Order restored after the noise, where that is free (methods.md section 3), and declared atoms left where they are.
+"""Order restored after the noise, if that is free (methods.md section 3), and declared atoms left unmoved.
 
 Everything here is a fixed function of the noisy list and of public facts: the sizes of the clusters (which follow from n and k),
-the declared atoms, and for `dp-um` the scale W / eps that anybody can compute. The scales of the iDP methods are confidential and
-no argument of anything here. So it is post-processing of what the claim covers, and costs nothing.
+the declared atoms, and for `dp-um` the scale W / eps that anybody can compute. The scales of the iDP methods are confidential,
+and nothing here uses them. So it is post-processing of what the claim covers, and costs nothing.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from release_pipeline.errors import InvalidArgument
 from release_pipeline.mechanisms.basis.grid import FloatArray, IntArray
 from release_pipeline.mechanisms.catalogue import find_claim
 
-NEAR = 2.0  # standard deviations within which a mean of `dp-um` cannot be told from an atom; measured in docs/policy.md
-SHARE = 0.02  # of the records: how much a share at an atom may differ before `check` warns
+NEAR = 2.0  # standard deviations within which a mean of `dp-um` cannot be distinguished from an atom; measured in docs/policy.md
+SHARE = 0.02  # of the records: the change of a share at an atom from which `check` warns
 
 
 def choose_consistency(wanted: str | None, *, method: str, scope: str) -> str:
-    """`isotonic` or `none`: what was wanted, or isotonic wherever it is free; a combination that breaks the claim is refused.
+    """Return `isotonic` or `none`: the wanted one, or by default isotonic if it is free; a combination that breaks the claim is
+    refused.
 
     The centroids of rank clusters are sorted by construction, so restoring the order of the noisy *list* is post-processing of
     what a column claim (and `dp-um`, whose claim is one) already covers. It is not free in two cases, both shown by enumeration
@@ -44,7 +45,7 @@ def choose_consistency(wanted: str | None, *, method: str, scope: str) -> str:
 
 
 def isotonic(centroids: FloatArray, sizes: IntArray) -> FloatArray:
-    """The ascending sequence nearest to `centroids` in squares weighted by the cluster sizes (pool adjacent violators).
+    """Return the ascending sequence nearest to `centroids` in squares weighted by the cluster sizes (pool adjacent violators).
 
     >>> isotonic(np.array([1.0, 4.0, 2.0]), np.array([1, 1, 1])).tolist()
     [1.0, 3.0, 3.0]
@@ -56,17 +57,17 @@ def isotonic(centroids: FloatArray, sizes: IntArray) -> FloatArray:
 
 
 def isotonic_with_atoms(sums: IntArray, sizes: IntArray, atoms: Sequence[int], *, scale: int | None = None) -> FloatArray:
-    """The ascending sequence nearest to the noisy centroids sums / sizes in which *pins* stay at their atom; grid units.
+    """Return the ascending sequence nearest to the noisy centroids sums / sizes in which *pins* stay at their atom; grid units.
 
     A pin is a noisy centroid that equals an atom exactly. Under the iDP methods at scope `column` a cluster of equal values has
-    no noise, so that the clusters of a heap are pins, while noise meets an atom by accident only. Pins that contradict others,
-    or the side of an atom on which most centroids lie, are given up (`_find_atoms`). All from the first to the last kept pin of
-    an atom is at the atom; the rest is the isotonic regression of each stretch between, moved back to the atoms around it, which
-    is the least-squares fit within these bounds.
+    no noise, so the clusters of a heap are pins, while noise hits an atom only by accident. Pins that contradict others, or the
+    side of an atom with most centroids, are given up (`_find_atoms`). All from the first to the last kept pin of an atom is at
+    the atom; the rest is the isotonic regression of each stretch between, moved back to the atoms around it, which is the
+    least-squares fit within these bounds.
 
-    With `scale`, the public scale of every sum (`dp-um`), each cluster has noise, and a centroid that equals an atom says
-    nothing. There the blocks of the isotonic regression that cannot be told from an atom, by `NEAR` standard deviations of their
-    own noise, take the place of the pins.
+    With `scale`, the public scale of every sum (`dp-um`), each cluster has noise, and a centroid that equals an atom shows
+    nothing. There the blocks of the isotonic regression that cannot be distinguished from an atom, by `NEAR` standard deviations
+    of their own noise, are used as pins.
 
     >>> isotonic_with_atoms(np.array([0, 0, -6, 9]), np.array([3, 3, 3, 3]), [0]).tolist()
     [0.0, 0.0, 0.0, 3.0]
@@ -88,14 +89,14 @@ def isotonic_with_atoms(sums: IntArray, sizes: IntArray, atoms: Sequence[int], *
 
 
 def reach_of_atoms(scale: int, k: int, clusters: int) -> float:
-    """Within how many grid steps of an atom `dp-um` can tell values from it: `NEAR` standard deviations of the mean of as many of
-    its clusters as have 2% of the records. Where this is less than half a step, shares at atoms stay within two points of 100;
-    docs/measured.md has the measurement."""
+    """Return within how many grid steps of an atom `dp-um` cannot distinguish values from it: `NEAR` standard deviations of the
+    mean of as many of its clusters as have 2% of the records. If this is less than half a step, shares at atoms stay within two
+    points of 100; docs/measured.md has the measurement."""
     return NEAR * _deviation(scale) / k / math.sqrt(max(SHARE * clusters, 1.0))
 
 
 def _deviation(scale: int) -> float:
-    """The standard deviation of the discrete Laplace: its variance is 1 / (2 sinh(1/(2t))^2)."""
+    """Return the standard deviation of the discrete Laplace: its variance is 1 / (2 sinh(1/(2t))^2)."""
     return math.sqrt(0.5) / math.sinh(0.5 / scale)
 
 
@@ -104,7 +105,7 @@ def _fit_between(sums: IntArray, sizes: IntArray, low: float, high: float) -> Fl
 
 
 def _label(sums: IntArray, sizes: IntArray, atoms: IntArray) -> IntArray:
-    """Where each noisy centroid lies: 2 i + 1 at atom i exactly, 2 i between atoms i - 1 and i."""
+    """Return the position of each noisy centroid: 2 i + 1 at atom i exactly, 2 i between atoms i - 1 and i."""
     whole, rest = np.divmod(sums, sizes)
     below = np.searchsorted(atoms, whole, side="right")  # atoms at or below the centroid
     at = (rest == 0) & (below > 0) & (atoms[np.maximum(below - 1, 0)] == whole)
@@ -112,7 +113,8 @@ def _label(sums: IntArray, sizes: IntArray, atoms: IntArray) -> IntArray:
 
 
 def _label_blocks(fitted: FloatArray, sizes: IntArray, atoms: IntArray, scale: int) -> IntArray:
-    """The same for the blocks of an isotonic fit: at the nearest atom where the block's noise could have made the difference."""
+    """Return these positions for the blocks of an isotonic fit: at the nearest atom if the block's noise could explain the
+    difference."""
     start = np.flatnonzero(np.diff(fitted, prepend=-np.inf))
     count = np.diff(start, append=len(fitted))
     value, weight = fitted[start], np.add.reduceat(sizes, start)
@@ -126,13 +128,13 @@ def _label_blocks(fitted: FloatArray, sizes: IntArray, atoms: IntArray, scale: i
 
 
 def _find_atoms(label: IntArray, sizes: IntArray, count: int) -> list[tuple[int, tuple[int, int]]]:
-    """The stretch of the list that each atom takes, ascending: from its first kept pin to behind its last one.
+    """Return the stretch of the list for each atom, ascending: from its first kept pin to after its last one.
 
-    The list is cut into stretches below, at and above every atom, in this order, so that as many records as possible lie where
+    The list is cut into stretches below, at and above every atom, in this order, so that as many records as possible are where
     their stretch says; the pins of an atom within its stretch are kept. With C_s(p) = records with label s among the first p
     clusters, the best cut of them into the stretches up to s has g_s(p) = C_s(p) + max_{q <= p} (g_{s-1}(q) - C_s(q)) such
-    records: a running maximum. A lone pin far from its atom's place would put many records on the wrong side, and is not kept;
-    where two cuts are equally good the one with more pins is taken.
+    records: a running maximum. A single pin far from its atom's position would put many records on the wrong side, and is not
+    kept; if two cuts are equally good, the one with more pins is taken.
     """
     pinned = np.flatnonzero(np.bincount(label, minlength=2 * count + 1)[1::2])
     if not len(pinned):

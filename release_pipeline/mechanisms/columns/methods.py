@@ -1,7 +1,7 @@
 """The rank-based methods, end to end for one column: the masking kernel.
 
-`mask_column` is one pure function of (values, specification, secret, context): no I/O and no global state, so another engine
-can run it unchanged. `catalogue` says what a method is: which sums it takes of its clusters, and the rule of its scales.
+`mask_column` is one pure function of (values, specification, secret, context): no I/O and no global state, so another engine can
+run it unchanged. `catalogue` defines a method: the sums of its clusters, and the rule for its scales.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _NOBODY = np.empty(0, dtype=np.intp)
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What is promised: `definition` dp, idp or zcdp, its epsilon, and the scope that it covers; of zcdp the delta at which it is
-    that epsilon, and rho. Never wider than proved."""
+    """The claim of a release: `definition` dp, idp or zcdp, its epsilon, and the scope that it covers; for zcdp the delta at
+    which it is that epsilon, and rho. Never wider than proved."""
 
     definition: str
     epsilon: Epsilon
@@ -59,19 +59,19 @@ class Claim:
 
     @property
     def budget(self) -> Epsilon:
-        """What may be lost, in the unit of the definition: epsilon, or rho."""
+        """Return what may be lost, in the unit of the definition: epsilon, or rho."""
         return self.epsilon if self.rho is None else self.rho
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Statistics:
     """The exact part of one column, before any noise: confidential throughout. Clusters ascend, except for `laplace` (record
-    order) and those of several columns together (`vectors`). Without `claim` there is none that noise makes.
+    order) and those of several columns together (`vectors`). Without `claim` there is no claim by noise.
 
-    `atoms`, in grid units, ascending: what consistency may not move. `public_scale`: the scale of every sum where anybody can
-    compute it (`dp-um`, `laplace`). `variance`: where the noise is the discrete Gaussian, of which `scale` is about the standard
-    deviation. `is_noisy`: false for exact means, which are released as they are, on the grid or not. `are_records`: every record
-    is a cluster of its own, in record order.
+    `atoms`, in grid units, ascending: values that consistency may not move. `public_scale`: the scale of every sum, if anybody
+    can compute it (`dp-um`, `laplace`). `variance`: of the discrete Gaussian, if the noise is that; `scale` is then about the
+    standard deviation. `is_noisy`: false for exact means, which are released without noise, on the grid or not. `are_records`:
+    every record is a separate cluster, in record order.
     """
 
     grid: Grid
@@ -91,9 +91,9 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MaskedColumn:
-    """A masked column: confidential as a whole, its text form included, which therefore shows no figure of the data.
+    """A masked column: confidential as a whole, so its text form shows no figure of the data.
 
-    What may leave is `values` after a shuffle that nobody else knows, and `claim`. The claim of the cluster methods covers the
+    Only `claim`, and `values` after a secret shuffle, may be released. The claim of the cluster methods covers the
     list of released values, not which record has which: in record order, or linked to other columns, it does not hold.
 
     values     released values in record order                 cluster    cluster index of each record, clusters ascending
@@ -101,8 +101,8 @@ class MaskedColumn:
     scale      noise scale of that sum per cluster (0: none)   size       records per cluster
     loss       exact worst-case loss of each scope over all neighbours of these data, in absolute terms
 
-    Of a method that counts by value they are about its cells, all stages one after the other: `statistic` how many records are
-    in each, `scale` the noise on that, `size` how many numbers of the grid a cell has; `cluster` is the group of k ranks.
+    For a method that counts by value they describe its cells, all stages one after the other: `statistic` how many records are in
+    each, `scale` the noise on that, `size` how many numbers of the grid a cell has; `cluster` is the group of k ranks.
     """
 
     values: FloatArray
@@ -137,16 +137,16 @@ def mask_column(
     secret: bytes | None = None,
     context: Sequence[Context] = (),
 ) -> MaskedColumn:
-    """Mask one numeric column under the claim (definition of `method`, `epsilon`, `scope`).
+    """Return one numeric column masked under the claim (definition of `method`, `epsilon`, `scope`).
 
-    Values outside the declared `domain` are clamped and all are snapped to the declared `grid` first; what is released lies
-    on the grid again. `k` is the cluster size (3 or more for idp-cbls; none for laplace). `consistency` None means isotonic
-    where it is free; what would break the claim is refused. It does not move `atoms`, grid values that readers count.
-    `clamp=False` leaves released values where the noise put them, and `on_grid=False` leaves them between the points of the
-    grid. `centre`, where cells are finest, is for dp-cdf only, whose k is 1 if it is None. `definition="zcdp"` with `delta`
-    (dp-um and dp-cdf): `epsilon` is that of (epsilon, delta)-DP, and the noise discrete Gaussian. `secret` (32 bytes) must
-    never mask two different inputs; None takes a fresh one from the operating system. Distinct `context` (release, part,
-    column, ...): independent noise.
+    Values outside the declared `domain` are clamped and all are snapped to the declared `grid` first; released values are on the
+    grid again. `k` is the cluster size (3 or more for idp-cbls; none for laplace). `consistency` None means isotonic if it is
+    free; a value that would break the claim is refused. It does not move `atoms`, grid values that readers count. `clamp=False`
+    leaves released values where the noise put them, and `on_grid=False` leaves them between the points of the grid. `centre`,
+    where cells are finest, is for dp-cdf only, whose k is 1 if it is None. `definition="zcdp"` with `delta` (dp-um and dp-cdf):
+    `epsilon` is that of (epsilon, delta)-DP, and the noise discrete Gaussian. `secret` (32 bytes) must never mask two different
+    inputs; None takes a fresh one from the operating system. Distinct values of `context` (release, part, column, ...) give
+    independent noise.
     """
     if secret is None:
         secret = secrets.token_bytes(SECRET_BYTES)
@@ -187,8 +187,8 @@ def mask_column(
 
 
 def declare_by_value(grid: Grid, claim: Claim, *, k: int | None, centre: Number | None, atoms: tuple[int, ...]) -> ByValue:
-    """What is declared of a column for a method that counts by value, its atoms in grid units; refused where it is no such thing.
-    Without a centre, the usual one."""
+    """Return the declared facts of a column for a method that counts by value, with atoms in grid units; refused for other
+    methods. Without a centre, the usual one is used."""
     size = 1 if k is None else as_whole(k)
     if size < 1:
         raise InvalidArgument("k is below 1.", where="k")
@@ -201,14 +201,14 @@ def declare_by_value(grid: Grid, claim: Claim, *, k: int | None, centre: Number 
 
 
 def budget_of(definition: str, share: Epsilon) -> Budget:
-    """What the counts of a column may lose, of epsilon or of rho."""
+    """Return the budget of a column's counts, in epsilon or in rho."""
     return RhoBudget(share.fraction) if definition == BY_RHO["definition"] else PureBudget(share.fraction)
 
 
 def _mask_by_value(
     values: npt.ArrayLike, declared: ByValue, claim: Claim, *, secret: bytes, context: Sequence[Context]
 ) -> MaskedColumn:
-    """Ranked, counted, and every rank given its value."""
+    """Return the column ranked and counted, with a value for every rank."""
     numbers = as_numbers(values)
     if len(numbers) == 0:
         raise InvalidArgument("there are no records to mask.", where="values")
@@ -243,9 +243,9 @@ def compute_statistics(
     atoms: tuple[int, ...] = (),
     definition: str | None = None,
 ) -> Statistics:
-    """The first half of `mask_column`: clusters, exact sums, scales and losses. Only the order of ties uses the secret. `values`:
-    those of the records; of methods of clusters, the tally of their grid units is enough for all but `cluster`, which is empty
-    then. `atoms` are in grid units, ascending. With `definition="zcdp"` what is given as epsilon is rho."""
+    """Return the first half of `mask_column`: clusters, exact sums, scales and losses. Only the order of ties uses the secret.
+    `values`: those of the records; for cluster methods, the tally of their grid units is enough for everything except `cluster`,
+    which is then empty. `atoms` are in grid units, ascending. With `definition="zcdp"` the argument epsilon is rho."""
     spec, promised = find_method(method, family="columns"), find_claim(method, scope, **_options_of(definition))
     claim = Claim(promised.definition.key, _positive(epsilon), scope)
     k = None if k is None else as_whole(k)
@@ -296,18 +296,18 @@ def add_noise(
     secret: bytes,
     context: Sequence[Context],
 ) -> FloatArray:
-    """The second half: the released value of each cluster.
+    """Return the released value of each cluster: the second half of `mask_column`.
 
-    One discrete Laplace draw per sum, the order restored if asked, moved into the domain and to the nearest point of the grid: a
-    function of the noisy list and of public facts, so that no claim changes. With `clamp=False` values stay where noise and order
-    leave them; with `on_grid=False` they are moved into the domain only.
+    Each sum gets one discrete Laplace draw; the order is restored if requested, and values are moved into the domain and to the
+    nearest point of the grid: a function of the noisy list and of public facts, so no claim changes. With `clamp=False` values
+    stay where noise and order leave them; with `on_grid=False` they are moved into the domain only.
     """
     noise = _draw(exact, 1, noise_stream(secret, *context, "noise"))
     return _release(exact, noise, clamp=clamp, on_grid=on_grid)
 
 
 def _draw(exact: Statistics, rounds: int, stream: NoiseStream) -> IntArray:
-    """Noise for every sum, so many times one after the other."""
+    """Return noise for every sum, so many times one after the other."""
     if exact.variance is not None:
         return discrete_gaussian(exact.variance, rounds * len(exact.scale), stream)
     return discrete_laplace(np.tile(exact.scale, rounds), stream)
@@ -321,8 +321,8 @@ def simulate_noise(
     secret: bytes,
     context: Sequence[Context],
 ) -> Iterator[FloatArray]:
-    """What `add_noise` would give with other, independent noise of the same law, so many times: for what is expected without a
-    look at the noise that is released. Many rounds are drawn at once, since a draw of few costs as much as one of thousands."""
+    """Yield what `add_noise` would give with independent noise of the same distribution, so many times: for forecasts that do not
+    depend on the released noise. Many rounds are drawn at once, because a small draw costs as much as one of thousands."""
     stream = noise_stream(secret, *context, "simulated noise")
     at_once = max(_AT_ONCE // max(len(exact.scale), 1), 1)
     for begun in range(0, rounds, at_once):
@@ -345,26 +345,26 @@ def _release(exact: Statistics, noise: IntArray, *, clamp: bool, on_grid: bool) 
 
 
 def squared_loss(changes: IntArray, variance: Fraction) -> Fraction:
-    """The rho that sums lose which change by so much at once, under discrete Gaussian noise: sum of squares / (2 variance),
-    exactly."""
+    """Return the exact rho that sums lose under discrete Gaussian noise if they change by so much at once: sum of squares / (2
+    variance)."""
     return sum((Fraction(change * change) for change in changes.tolist()), Fraction(0)) / (2 * variance)
 
 
 def find_public_scale(promised: ClaimSpec, scale: IntArray) -> int | None:
-    """The scale of every sum where anybody can compute it from declared facts, as consistency may use it: of a discrete Laplace
-    with its standard deviation."""
+    """Return the scale of every sum if anybody can compute it from declared facts, as consistency may use it: that of a discrete
+    Laplace with the same standard deviation. Else None."""
     if promised.rule is None or not promised.rule.is_public:
         return None
     return int(scale[0]) if promised.rule is not OF_DOMAIN_BY_RHO else max(round(int(scale[0]) / math.sqrt(2)), 1)
 
 
 def find_variance(promised: ClaimSpec, grid: Grid, share: Epsilon) -> Fraction | None:
-    """That of the noise on every sum where it is the discrete Gaussian: a function of declared facts."""
+    """Return the variance of the noise on every sum, if it is the discrete Gaussian: a function of declared facts. Else None."""
     return OF_DOMAIN_BY_RHO.variance(grid.width, share) if promised.rule is OF_DOMAIN_BY_RHO else None
 
 
 def rule_of(promised: ClaimSpec) -> ScaleRule:
-    """How the scales of a claim are found; every method that works column by column says it."""
+    """Return the rule for the scales of a claim; every method that works column by column has one."""
     if promised.rule is None:
         raise InvalidArgument("the method has no noise of single columns.", where="method")
     return promised.rule
@@ -373,7 +373,7 @@ def rule_of(promised: ClaimSpec) -> ScaleRule:
 def make_claim(
     method: str, epsilon: EpsilonLike, scope: str, *, definition: str | None = None, delta: Decimal | str | None = None
 ) -> Claim:
-    """What a method promises with these options; refused where the catalogue has no such claim."""
+    """Return what a method promises with these options; refused if the catalogue has no such claim."""
     promised, budget = find_claim(method, scope, **_options_of(definition)), _positive(epsilon)
     if (promised.definition is ZCDP) != (delta is not None):
         what = "delta is missing: it is the delta at which epsilon holds." if delta is None else "only zcdp has a delta."
@@ -388,7 +388,7 @@ def make_claim(
 
 
 def _options_of(definition: str | None) -> dict[str, str]:
-    """The options of a claim by rho, or those of a claim under a method's own definition."""
+    """Return the options of a claim by rho, or those of a claim under a method's own definition."""
     return {} if definition is None else {"definition": definition}
 
 
@@ -400,7 +400,7 @@ def _positive(epsilon: EpsilonLike) -> Epsilon:
 
 
 def as_whole(k: object) -> int:
-    """k as a whole number; anything else is refused."""
+    """Return k as a whole number; anything else is refused."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer):
         raise InvalidArgument("k is not a whole number.", where="k")
     return int(cast(int, k))
@@ -409,11 +409,10 @@ def as_whole(k: object) -> int:
 def check_sizes(
     *, method: str, k: int | None, grid: Grid, epsilon: Epsilon, scope: str, records: int, definition: str | None = None
 ) -> None:
-    """Refuse what might not be exact: a k that the method does not take, sums or noise beyond 64 bits.
+    """Refuse a k that the method does not take, and sums or noise beyond 64 bits, which would not be exact.
 
-    A function of public facts only, the number of records among them: what passes here is refused for no data
-    (`ScaleRule.worst`). With more records in more clusters scales can be larger, so that what is refused for some is refused for
-    more.
+    It depends only on public facts, including the number of records: what passes here is refused for no data (`ScaleRule.worst`).
+    More records in more clusters can have larger scales, so what is refused for a number of records is refused for larger ones.
     """
     spec, rule = find_method(method, family="columns"), rule_of(find_claim(method, scope, **_options_of(definition)))
     if spec.sums is None:
@@ -440,7 +439,8 @@ def check_sizes(
 def _statistics_per_record(
     q: IntArray, grid: Grid, claim: Claim, rule: ScaleRule, consistency: str, atoms: tuple[int, ...]
 ) -> Statistics:
-    """`laplace`: every record is its own cluster, in record order; nothing about the order of the values is used."""
+    """Return the statistics of `laplace`: every record is its own cluster, in record order; the order of the values is not
+    used."""
     public = rule.public_scale(grid.width, claim.epsilon)
     if public is None:
         raise InvalidArgument("a method that masks every record on its own has a public scale.", where="method")
@@ -465,8 +465,8 @@ def _statistics_per_record(
 
 
 def _check_loss(method: str, lost: Fraction | float, claim: Claim) -> None:
-    """Refuse noise that is too small for what is claimed of it, by the accountant, whatever an entry of the catalogue says. With
-    entries that are proved it never happens, whatever the data."""
+    """Refuse noise that is too small for its claim, by the accountant, independent of the catalogue's entry. With proved entries
+    it never happens, for any data."""
     if lost > claim.epsilon.fraction:
         what = f"the noise of {method} is too small for its claim: its entry in the catalogue is wrong."
         raise InvalidArgument(what, where="method", remedy="Do not use it, and report this.")

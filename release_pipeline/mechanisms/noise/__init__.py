@@ -1,14 +1,15 @@
-"""The one door to randomness, and the exact discrete Laplace and Gaussian behind it.
+"""The only source of randomness, and the exact discrete Laplace and Gaussian distributions.
 
 `noise_stream(secret, *context)` gives the random words of one purpose; `discrete_laplace(scales, stream)` and
 `discrete_gaussian(variance, count, stream)` turn them into noise. Nothing else in the project draws random numbers that a claim
-rests on.
+depends on.
 
-The laws are exact for truly random words. The words come from a key (`streams`), so every claim is computational: it holds
-against whoever cannot tell these words from truly random ones, as long as the secret is one (docs/guarantees.md).
+The distributions are exact for truly random words. The words come from a key (`streams`), so every claim is computational: it
+holds against anyone who cannot distinguish these words from truly random ones, as long as the secret is secret
+(docs/guarantees.md).
 
-A draw is a function of (secret, context, lane, scale or variance) alone (`rounds`), and how a caller cuts the work into calls,
-chunks or threads changes nothing.
+A draw is a function of only (secret, context, lane, scale or variance) (`sampling`), so the split of the work into calls, chunks
+or threads changes nothing.
 """
 
 from release_pipeline.mechanisms.noise.gaussian import MAX_VARIANCE, MIN_VARIANCE, discrete_gaussian

@@ -1,17 +1,18 @@
 """The exact discrete Gaussian.
 
-The law: P[Z = z] proportional to exp(-z^2 / (2 v)), with a rational v, named the variance; that of Z is at most v (CKS20).
-The sampler is CKS20 Algorithm 3, with sigma = sqrt(v):
+The distribution: P[Z = z] proportional to exp(-z^2 / (2 v)), with a rational v, called the variance; that of Z is at most v
+(CKS20). The sampler is CKS20 Algorithm 3, with sigma = sqrt(v):
 
     t = floor(sigma) + 1;  Y discrete Laplace of scale t (`laplace`)
     keep Y with probability exp(-(|Y| - v/t)^2 / (2 v)), else start again
 
-For exp(-|Y|/t) exp(-(|Y| - v/t)^2 / (2 v)) = exp(-Y^2 / (2 v)) exp(-v / (2 t^2)), and the last factor is the same for all Y.
-With v = N/D the exponent is (|Y| D t - N)^2 / (2 N D t^2), a ratio of whole numbers. It is decided exactly, as `exponentials`
-says: the first 32 bits of a uniform number are compared with the enclosure below, and where they do not decide, exact arithmetic
-goes on with more of them. No floating-point number occurs.
+For exp(-|Y|/t) exp(-(|Y| - v/t)^2 / (2 v)) = exp(-Y^2 / (2 v)) exp(-v / (2 t^2)), and the last factor is the same for all Y. With
+v = N/D the exponent is (|Y| D t - N)^2 / (2 N D t^2), a ratio of whole numbers. It is decided exactly, as `exponentials` says:
+the first 32 bits of a uniform number are compared with the enclosure below, and if they do not decide, exact arithmetic continues
+with more of them. No floating-point number occurs.
 
-Addressing: attempt a of lane i reads four words at place 4 i of the stream's substream 2^31 + a, which no other law reads.
+Addressing: attempt a of lane i reads four words at position 4 i of the stream's substream 2^31 + a, which no other distribution
+reads.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from release_pipeline.mechanisms.noise.sampling import (
 )
 from release_pipeline.mechanisms.noise.streams import NoiseStream, WordArray
 
-MIN_VARIANCE = Fraction(1, 2**40)  # far below, all draws are 0: here Z is another number with probability below exp(-2^38)
+MIN_VARIANCE = Fraction(1, 2**40)  # far below, all draws are 0: here Z is nonzero with probability below exp(-2^38)
 MAX_VARIANCE = 2**110  # t is then below MAX_SCALE
 
 _LAYOUT = Layout(words=4, first=2**31)  # the three of a discrete Laplace; the comparison that keeps it
@@ -47,9 +48,9 @@ _SLACK = 32  # the enclosure is wrong by less than this, in units of 2^-32
 
 
 def discrete_gaussian(variance: Fraction | int, count: int, stream: NoiseStream) -> IntArray:
-    """`count` exact draws of one law: P[Z = z] proportional to exp(-z^2 / (2 variance)).
+    """Return `count` exact draws from one distribution: P[Z = z] proportional to exp(-z^2 / (2 variance)).
 
-    E|Z| is `gaussian_magnitude(variance)`; the variance of Z is at most `variance`, and next to it from 1 on. The variance is a
+    E|Z| is `gaussian_magnitude(variance)`; the variance of Z is at most `variance`, and close to it from 1 on. The variance is a
     fraction or a whole number from 2^-40 to 2^110; floats are refused, whole or not. Draws are consecutive in the stream:
     drawing in two calls or in one is the same.
     """
@@ -69,7 +70,7 @@ def discrete_gaussian(variance: Fraction | int, count: int, stream: NoiseStream)
 
 
 def as_variance(variance: Fraction | int) -> Fraction:
-    """The variance as a fraction; refused unless it is one, or a whole number, from 2^-40 to 2^110."""
+    """Return the variance as a fraction; refused unless it is one, or a whole number, from 2^-40 to 2^110."""
     given = cast(object, variance)
     if isinstance(given, bool) or not isinstance(given, Rational):
         what = f"a noise variance must be a fraction or a whole number, not {type(given).__name__}"
@@ -94,7 +95,8 @@ def _as_count(count: int) -> int:
 
 
 def _attempt(law: GaussianLaw, t: WordArray, now: Round) -> tuple[Places, IntArray]:
-    """One attempt at each open draw: the rows that succeeded, and their values. Its comparison is number 2 of the round."""
+    """Return one attempt at each open draw: the rows that succeeded, and their values. Its comparison is number 2 of the
+    round."""
     rows, values = attempt_laplace(t, now)
     magnitude = np.abs(values)
     bits = now.words[rows, 3]
@@ -108,9 +110,9 @@ def _attempt(law: GaussianLaw, t: WordArray, now: Round) -> tuple[Places, IntArr
 
 @dataclass(frozen=True, slots=True)
 class GaussianLaw:
-    """What the sampler needs of v = N/D: t, the exact exponent, and the fixed-point numbers of its enclosure.
+    """The sampler's form of v = N/D: t, the exact exponent, and the fixed-point numbers of its enclosure.
 
-    With f such that s = sigma 2^f lies in [2^30, 2^31): centre floor(2^f v/t), factor floor(2^59 / s), limit 8 floor(s).
+    With f such that s = sigma 2^f is in [2^30, 2^31): centre floor(2^f v/t), factor floor(2^59 / s), limit 8 floor(s).
     """
 
     numerator: int
@@ -123,7 +125,7 @@ class GaussianLaw:
 
     @classmethod
     def of(cls, v: Fraction) -> GaussianLaw:
-        """All of it in whole numbers: floor(sqrt(x)) = isqrt(floor(x))."""
+        """Return the form for variance v, computed in whole numbers: floor(sqrt(x)) = isqrt(floor(x))."""
         n, d = v.numerator, v.denominator
         t = isqrt(n // d) + 1
         f = (61 - _floor_log2(n, d)) // 2
@@ -132,12 +134,12 @@ class GaussianLaw:
         return cls(n, d, t, f, high // low, isqrt((below << 118) // above), 8 * isqrt(above // below))
 
     def exponent(self, magnitude: int) -> tuple[int, int]:
-        """a and b with a/b = (|Y| - v/t)^2 / (2 v), exactly."""
+        """Return a and b with a/b = (|Y| - v/t)^2 / (2 v), exactly."""
         n, d, t = self.numerator, self.denominator, self.scale
         return (magnitude * d * t - n) ** 2, 2 * n * d * t * t
 
     def enclosure(self, magnitude: IntArray) -> WordArray:
-        """Integers E with |E - 2^32 exp(-z^2/2)| < 32, where z = (|Y| - v/t) / sigma, for |Y| < 64 t.
+        """Return integers E with |E - 2^32 exp(-z^2/2)| < 32, where z = (|Y| - v/t) / sigma, for |Y| < 64 t.
 
         Let d be | |Y| 2^f - centre |, where for f < 0 the product is rounded down. |d - |z| s| < 1, for both terms are too small
         by less than 1. Let z' = floor(d factor / 2^31) / 2^28. The factor is too small by less than 1, s < 2^31, factor <= 2^29:
@@ -158,7 +160,7 @@ class GaussianLaw:
 
 
 def _floor_log2(a: int, b: int) -> int:
-    """The largest e with 2^e <= a/b.
+    """Return the largest e with 2^e <= a/b.
 
     >>> _floor_log2(1, 3), _floor_log2(8, 1)
     (-2, 3)
@@ -169,5 +171,5 @@ def _floor_log2(a: int, b: int) -> int:
 
 
 def _times_power(a: int, b: int, e: int) -> tuple[int, int]:
-    """a/b times 2^e, as a ratio of whole numbers."""
+    """Return a/b times 2^e, as a ratio of whole numbers."""
     return (a << e, b) if e >= 0 else (a, b << -e)

@@ -1,15 +1,15 @@
 """The exact discrete Laplace.
 
-The law (methods.md section 0): P[Z = z] proportional to exp(-|z| / t), with an integer scale t >= 1; scale 0 gives 0.
+The distribution (methods.md section 0): P[Z = z] proportional to exp(-|z| / t), with an integer scale t >= 1; scale 0 gives 0.
 The sampler is CKS20 Algorithm 2 for integer scales:
 
     U uniform in 0..t-1; keep it with probability exp(-U/t), else start again
     V geometric: P[V >= v] = exp(-v);  X = U + t V;  a fair sign;  start again on "minus zero"
 
 Both exponentials are decided exactly, as `exponentials` says, from the first 32 (for U) or 63 (for V) bits of a uniform number
-and from more of them where these do not decide. No floating-point number occurs (MIR12 shows what one would cost).
+and from more of them if these do not decide. No floating-point number occurs (MIR12 shows what one would cost).
 
-Addressing: attempt a of lane i reads three words at place 3 i of the stream's a-th substream.
+Addressing: attempt a of lane i reads three words at position 3 i of the stream's a-th substream.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _32, _1 = _u64(32), _u64(1)
 
 
 def discrete_laplace(scales: npt.ArrayLike, stream: NoiseStream) -> IntArray:
-    """One exact draw per scale: P[Z = z] proportional to exp(-|z| / t) for t >= 1, and 0 for t = 0.
+    """Return one exact draw per scale: P[Z = z] proportional to exp(-|z| / t) for t >= 1, and 0 for t = 0.
 
     E|Z| = 1 / sinh(1/t); variance 1 / (2 sinh(1/(2t))^2), about 2 t^2. Scales are whole numbers from 0 to 2^56, of any
     mixture; floats are refused, whole or not. Draws are consecutive in the stream: drawing in two calls or in one is the same.
@@ -80,14 +80,14 @@ def _draw_chunk(t: WordArray, stream: NoiseStream, first_lane: int, out: IntArra
 
 
 def attempt_laplace(t: WordArray, now: Round) -> tuple[Places, IntArray]:
-    """One attempt for each scale, by the first three words of its row: the rows that succeeded, and their values.
+    """Return one attempt for each scale, by the first three words of its row: the rows that succeeded, and their values.
 
     Its comparisons are number 0 (U) and 1 (V) of the round.
     """
     random = now.words
     raw = random[:, 0]
     u = raw % t
-    whole = raw - u  # raw lies in the block of t numbers that starts here; the last, incomplete block is rejected
+    whole = raw - u  # raw is in the block of t numbers that starts here; the last, incomplete block is rejected
     is_kept = (whole + (t - _1)) >= whole
 
     def settle(row: int) -> bool:
@@ -107,7 +107,7 @@ def attempt_laplace(t: WordArray, now: Round) -> tuple[Places, IntArray]:
 
 
 def _exp_enclosure(u: WordArray, t: WordArray) -> WordArray:
-    """Integers E with |E - 2^32 exp(-u/t)| < 16, for 0 <= u < t <= 2^56.
+    """Return integers E with |E - 2^32 exp(-u/t)| < 16, for 0 <= u < t <= 2^56.
 
     u/t is taken to 32 bits after shifting both until t < 2^32 (error below 3 units of 2^-32), exp to less than 6 units; the
     property test compares with exact arithmetic.
@@ -119,7 +119,7 @@ def _exp_enclosure(u: WordArray, t: WordArray) -> WordArray:
 
 
 def _excess_bits(t: WordArray) -> WordArray:
-    """How many bits each number has beyond 32."""
+    """Return how many bits each number has beyond 32."""
     excess = np.zeros_like(t)
     rest = t >> _32
     for step in (16, 8, 4, 2, 1):
@@ -130,7 +130,8 @@ def _excess_bits(t: WordArray) -> WordArray:
 
 
 def _geometric(bits: WordArray, rows: Places, now: Round) -> WordArray:
-    """V with P[V >= v] = exp(-v): how many of exp(-1), exp(-2), ... lie above the uniform number that starts with 63 `bits`."""
+    """Return V with P[V >= v] = exp(-v): how many of exp(-1), exp(-2), ... are above the uniform number that starts with 63
+    `bits`."""
     v = np.zeros(len(bits), dtype=np.uint64)
     places = np.arange(len(bits))
     for threshold in _geometric_thresholds():
@@ -149,5 +150,5 @@ def _geometric(bits: WordArray, rows: Places, now: Round) -> WordArray:
 
 @lru_cache(maxsize=1)
 def _geometric_thresholds() -> WordArray:
-    """floor(2^63 exp(-v)) for v = 1, 2, ... down to 0."""
+    """Return floor(2^63 exp(-v)) for v = 1, 2, ... down to 0."""
     return np.array([exp_digits(v, 1, 63) for v in range(1, 45)], dtype=np.uint64)

@@ -1,4 +1,4 @@
-"""How large noise is, in numbers for people: the only floats next to the samplers, and no draw comes near them."""
+"""The size of noise as figures for people: the only floats next to the samplers, and no draw uses them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SUMMED = 100  # up to this sigma term by term; beyond, the series is right to 1
 
 
 def gaussian_magnitude(variance: Fraction | int) -> float:
-    """E|Z| of the discrete Gaussian of this `variance`, to a relative 1e-9: about sqrt(2/pi) sigma.
+    """Return E|Z| of the discrete Gaussian of this `variance`, to a relative 1e-9: about sqrt(2/pi) sigma.
 
     Up to sigma = 100 the sums of |z| and 1, each times exp(-z^2 / (2 sigma^2)), to z > 40 sigma. Beyond: by Euler and Maclaurin
     the first is 2 sigma^2 (1 - 1/(12 sigma^2) - 1/(240 sigma^4) ..), and by Poisson the second sqrt(2 pi) sigma (1 + 2

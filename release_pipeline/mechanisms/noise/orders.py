@@ -1,4 +1,4 @@
-"""Keyed orders: a random one of all positions, and a one-to-one map of them that breaks ties. Neither carries a claim."""
+"""Keyed orders: a random one of all positions, and a one-to-one map of them that breaks ties. No claim depends on either."""
 
 from __future__ import annotations
 
@@ -11,38 +11,39 @@ from release_pipeline.mechanisms.basis.arrays import pieces
 from release_pipeline.mechanisms.noise.streams import WORDS, NoiseStream, WordArray
 
 _CHUNK = 1 << 14  # positions worked on at once: they stay in the cache
-_SLICE = 1 << 20  # words looked at together
+_SLICE = 1 << 20  # words processed together
 
 _u64 = np.uint64
 
 
 def shuffled_positions(count: int, stream: NoiseStream) -> npt.NDArray[np.intp]:
-    """A keyed random order of 0..count-1: positions sorted by one 64-bit word each (equal words: once in 10^5 tables of 10^7)."""
+    """Return a keyed random order of 0..count-1: positions sorted by one 64-bit word each (equal words: once in 10^5 tables of
+    10^7)."""
     return np.argsort(_take_words(count, stream), kind="stable")
 
 
 def drawn_positions(count: int, stream: NoiseStream) -> npt.NDArray[np.intp]:
-    """As many of 0..count-1, drawn with replacement."""
+    """Return `count` positions of 0..count-1, drawn with replacement."""
     words = _take_words(count, stream)
     words %= _u64(count)
     return words.astype(np.intp)
 
 
 def _take_words(count: int, stream: NoiseStream) -> WordArray:
-    """So many words of a stream, one for each position."""
+    """Return so many words of a stream, one for each position."""
     first, words = WORDS * stream.take_lanes(-(-count // WORDS)), np.empty(count, dtype=np.uint64)
-    for part in pieces(count):  # a stream keeps as many zero bytes as it is asked for at once
+    for part in pieces(count):  # a stream allocates as many zero bytes as are requested at once
         stream.words(0, first + part.start, words[part])
     return words
 
 
 def shuffled_first(count: int, few: int, stream: NoiseStream) -> npt.NDArray[np.intp]:
-    """The first `few` of `shuffled_positions`, without an order of all: positions whose word is small enough are enough."""
+    """Return the first `few` of `shuffled_positions`, without an order of all: positions with small enough words suffice."""
     first_lane = stream.take_lanes(-(-count // WORDS))
     few = min(few, count)
     wanted = few
     while True:
-        wanted += 8 * isqrt(few) + 64  # of so many expected, there are fewer than `few` once in 10^15 tables
+        wanted += 8 * isqrt(few) + 64  # with so many expected, there are fewer than `few` once in 10^15 tables
         most = _u64(min(wanted * 2**64 // max(count, 1), 2**64 - 1))
         positions, found = list[npt.NDArray[np.intp]](), list[WordArray]()
         for start in range(0, count, _SLICE):
@@ -77,7 +78,7 @@ class PositionMixer:
         self._add = [_u64(int(word) % modulus) for word in words[3:]]
 
     def mix(self, positions: WordArray) -> WordArray:
-        """The keyed numbers of `positions`; works in place, chunk by chunk."""
+        """Return the keyed numbers of `positions`; works in place, chunk by chunk."""
         for start in range(0, len(positions), _CHUNK):
             x = positions[start : start + _CHUNK]
             for factor, add in zip(self._factor, self._add, strict=True):
@@ -88,7 +89,7 @@ class PositionMixer:
         return positions
 
     def unmix(self, numbers: WordArray) -> WordArray:
-        """The positions that `mix` gave these numbers to; works in place, chunk by chunk."""
+        """Return the positions that `mix` gave these numbers to; works in place, chunk by chunk."""
         for start in range(0, len(numbers), _CHUNK):
             x = numbers[start : start + _CHUNK]
             for inverse, add in zip(reversed(self._inverse), reversed(self._add), strict=True):

@@ -1,8 +1,8 @@
-"""Whether a uniform number lies below exp(-a/b), decided exactly, in integers.
+"""Whether a uniform number is below exp(-a/b), decided exactly, in integers.
 
 A uniform real number in [0, 1) is a row of random bits, of which only those that matter are ever drawn. Its first 32 bits are
-compared with an integer enclosure of 2^32 exp(-a/b); where they do not decide (about one draw in 10^8), `below_exp` goes on in
-exact arithmetic with as many bits as it takes.
+compared with an integer enclosure of 2^32 exp(-a/b); if they do not decide (about one draw in 10^8), `below_exp` continues in
+exact arithmetic with as many bits as needed.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _LOW_24 = _u64(2**24 - 1)
 
 
 def are_below(numbers: WordArray, estimate: WordArray, slack: int, settle: Callable[[int], bool]) -> npt.NDArray[np.bool_]:
-    """Whether each uniform number lies below its bound, where 2^32 times the bound is less than `slack` away from `estimate`.
+    """Return whether each uniform number is below its bound, if 2^32 times the bound is less than `slack` away from `estimate`.
 
-    `words` has the first 64 bits of each number. Where the first 32 do not decide, `settle(place)` says it.
+    `words` has the first 64 bits of each number. If the first 32 do not decide, `settle(place)` does.
     """
     bits = numbers >> _32
     below = bits < estimate + _u64(slack)
@@ -38,7 +38,7 @@ def are_below(numbers: WordArray, estimate: WordArray, slack: int, settle: Calla
 
 
 def exp_enclosure(exponents: WordArray) -> WordArray:
-    """Integers E with |E - 2^32 exp(-g / 2^32)| < 6, for whole numbers g of `exponents` from 0 to 2^37.
+    """Return integers E with |E - 2^32 exp(-g / 2^32)| < 6, for whole numbers g of `exponents` from 0 to 2^37.
 
     With g / 2^32 = h/256 + x, x < 2^-8: exp(-h/256) from a table of exact integers, exp(-x) = 1 - x + x^2/2 - x^3/6 up to
     x^4/24 < 2^-36. In units of 2^-32: the floors of x^2/2 and x^3/6 cost less than 3, the end of the series less than 1, the
@@ -51,7 +51,8 @@ def exp_enclosure(exponents: WordArray) -> WordArray:
 
 
 def below_exp(known: int, bits: int, a: int, b: int, more: Iterable[int]) -> bool:
-    """Whether the uniform number in [0, 1) that starts with `known` (`bits` bits) and goes on with `more` is below exp(-a/b).
+    """Return whether the uniform number in [0, 1) that starts with `known` (`bits` bits) and continues with `more` is below
+    exp(-a/b).
 
     Exact: for a > 0 exp(-a/b) is irrational, so finitely many bits decide.
     """
@@ -66,7 +67,7 @@ def below_exp(known: int, bits: int, a: int, b: int, more: Iterable[int]) -> boo
 
 
 def exp_digits(a: int, b: int, bits: int) -> int:
-    """floor(2^bits * exp(-a/b)) for a > 0, b > 0, in exact integer arithmetic.
+    """Return floor(2^bits * exp(-a/b)) for a > 0, b > 0, in exact integer arithmetic.
 
     >>> exp_digits(1, 1, 10)
     376
@@ -82,7 +83,7 @@ def exp_digits(a: int, b: int, bits: int) -> int:
 
 
 def _exp_bounds(a: int, b: int, bits: int) -> tuple[int, int]:
-    """Integers around 2^bits * exp(-a/b), by 1 / exp(a/b) with exp from its series, rounded outwards."""
+    """Return integers around 2^bits * exp(-a/b), by 1 / exp(a/b) with exp from its series, rounded outwards."""
     unit = 1 << (bits + 2 * (a // b) + 8)
     low = high = low_term = high_term = unit
     n = 0
@@ -98,7 +99,7 @@ def _exp_bounds(a: int, b: int, bits: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=1)
 def _exp_table() -> WordArray:
-    """round(2^31 exp(-h/256)) for h = 0..8192.
+    """Return round(2^31 exp(-h/256)) for h = 0..8192.
 
     By powers of exp(-1/256) in 128 bits: each is too small by less than two units more than the one before it, so that even the
     last is right to 2^-114.
@@ -113,9 +114,9 @@ def _exp_table() -> WordArray:
 # Rejection sampling along the lanes of a stream: rounds of attempts, until every draw has its
 # value.
 #
-# Attempt a of draw i reads its words at a place of the stream that a and the draw's lane alone
-# decide. So a draw is a function of (secret, context, lane, parameter of its law) alone, and how a
-# caller cuts the work into calls, chunks or threads changes nothing.
+# Attempt a of draw i reads its words at a position of the stream that depends only on a and the draw's lane. So a draw is a
+# function of only (secret, context, lane, parameter of its distribution), and the split of the work into calls, chunks or threads
+# changes nothing.
 
 
 Places: TypeAlias = npt.NDArray[np.intp]
@@ -126,7 +127,7 @@ _WHOLE_ROW_SHARE = 256  # with fewer than one draw in so many left, their words 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where attempts find their words: attempt a of a lane has `words`, from place words * lane of substream first + a."""
+    """The position of attempts' words: attempt a of a lane has `words`, from position words * lane of substream first + a."""
 
     words: int
     first: int = 0
@@ -134,7 +135,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One attempt at each draw that is still open: their places in the chunk, and a row of random words for each."""
+    """One attempt at each draw that is still open: their positions in the chunk, and a row of random words for each."""
 
     stream: NoiseStream
     first_lane: int
@@ -143,7 +144,7 @@ class Round:
     words: WordArray
 
     def more(self, row: int, which: int) -> Iterator[int]:
-        """Further words of the uniform number behind comparison `which` of the draw in this row."""
+        """Yield further words of the uniform number for comparison `which` of the draw in this row."""
         return self.stream.further_words(self.first_lane + int(self.draws[row]), self.attempt, which)
 
 
@@ -151,7 +152,7 @@ Attempt: TypeAlias = Callable[[Round], tuple[Places, IntArray]]  # the rows that
 
 
 def draw_in_rounds(draws: Places, attempt: Attempt, layout: Layout, stream: NoiseStream, first_lane: int, out: IntArray) -> None:
-    """Fill `out`, whose lanes begin with `first_lane`, at the places `draws`, by rounds of attempts over those still open."""
+    """Fill `out`, whose lanes begin with `first_lane`, at the positions `draws`, by rounds of attempts over those still open."""
     row = np.empty((len(out), layout.words), dtype=np.uint64)
     number = 0
     while len(draws):
@@ -175,7 +176,8 @@ def draw_in_rounds(draws: Places, attempt: Attempt, layout: Layout, stream: Nois
 
 
 def uniform_below(total: int, stream: NoiseStream) -> int:
-    """As many random bits as the total has, again until they are below it: fewer than two times on average."""
+    """Return a whole number below `total`: as many random bits as the total has, redrawn until they are below it, less than twice
+    on average."""
     if total < 1:
         raise NoiseError("there is no whole number below a total that is not positive.", remedy="Draw from something.")
     random = stream.further_words(stream.take_lanes(1), 0, 0)

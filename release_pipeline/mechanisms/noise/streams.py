@@ -25,7 +25,7 @@ WordArray: TypeAlias = npt.NDArray[np.uint64]
 Context: TypeAlias = str | int | bytes
 
 SECRET_BYTES = 32
-WORDS = 3  # of a lane
+WORDS = 3  # in a lane
 _REFINE = 0xFFFFFFFF  # substream number of the extra bits; attempts count up from 0
 
 
@@ -57,7 +57,7 @@ class NoiseStream:
         return first
 
     def words(self, substream: int, start: int, out: WordArray) -> None:
-        """Fill `out` with the 64-bit words from place `start` on of one substream (ChaCha20 with its number as nonce)."""
+        """Fill `out` with the 64-bit words of one substream, from position `start` on (ChaCha20 with its number as nonce)."""
         self._check_process()
         block, skip = divmod(start * 8, 64)
         if block + len(out) // 8 + 2 >= 2**32:
@@ -71,7 +71,7 @@ class NoiseStream:
             out.byteswap(inplace=True)
 
     def further_words(self, lane: int, attempt: int, which: int) -> Iterator[int]:
-        """More 64-bit words of the uniform number behind comparison `which` of an attempt: a stream of their own."""
+        """Yield more 64-bit words of the uniform number for comparison `which` of an attempt, from a separate stream."""
         extra = NoiseStream(derive_key(self._key, "refine", lane, attempt, which))
         word = np.empty(1, dtype=np.uint64)
         position = 0
@@ -95,22 +95,22 @@ class NoiseStream:
 
 
 def noise_stream(secret: bytes, *context: Context) -> NoiseStream:
-    """The stream of one purpose: its key is HKDF-SHA256(secret; context), so distinct contexts are independent.
+    """Return the stream of one purpose: its key is HKDF-SHA256(secret; context), so distinct contexts are independent.
 
     `secret` has 32 bytes from the operating system and masks one input only. `context` is any sequence of text, integers
-    and bytes, encoded so that different sequences never meet: ("ab", "c"), ("a", "bc") and ("abc",) are three streams.
+    and bytes, encoded so that different sequences never collide: ("ab", "c"), ("a", "bc") and ("abc",) are three streams.
     """
     return NoiseStream(derive_key(secret, *context))
 
 
 def take_secret(stream: NoiseStream) -> bytes:
-    """32 bytes of a stream: the secret of what is simulated, and never released."""
+    """Return 32 bytes of a stream: the secret of a simulation, never of a release."""
     words = stream.further_words(stream.take_lanes(1), 0, 0)
     return b"".join(next(words).to_bytes(8, "big") for _ in range(4))
 
 
 def derive_key(secret: bytes, *context: Context) -> bytes:
-    """32 bytes that depend on the secret and on every part of the context (HKDF-SHA256, RFC 5869)."""
+    """Return 32 bytes that depend on the secret and on every part of the context (HKDF-SHA256, RFC 5869)."""
     if not isinstance(cast(object, secret), bytes) or len(secret) != SECRET_BYTES:
         raise InvalidArgument("the secret must be 32 bytes.", remedy="Take secrets.token_bytes(32).")
     encoded = b"".join(_encode(part) for part in context)

@@ -1,4 +1,4 @@
-"""Random numbers that no claim rests on: for what is made of noisy values, where any other choice would be as private."""
+"""Random numbers that no claim depends on: for results made from noisy values, where any other choice would be as private."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ Random = np.random.Generator
 
 
 def make_random(secret: bytes, *context: Context) -> Random:
-    """The same numbers for the same secret and context; not for noise, whose streams are ciphers."""
+    """Return a generator with the same numbers for the same secret and context; not for noise, whose streams are ciphers."""
     return Random(np.random.Philox(int.from_bytes(derive_key(secret, *context), "big")))

@@ -1,1 +1,1 @@
-"""What a released table lets somebody find out who knows other things about its people."""
+"""What a released table reveals to somebody who knows other things about its people."""

@@ -1,14 +1,14 @@
-"""Exact nearest neighbours, with all that are equally near: what record linkage and the attacks of an audit are made of.
+"""Exact nearest neighbours, with all that are equally near: the basis of record linkage and of the attacks of an audit.
 
 The distance of two records is (sum_j |x_j - y_j|^p)^(1/p), p = 1 or 2; with p = 1 every code that differs adds 1 to it (Gower's
-distance, where the numbers are scaled to a range of 1). Nothing is approximated. Two distances count as equal if they differ by
-no more than one part in 10^9, or by what rounding the coordinates can have done: with ties broken by the last bit of a float a
+distance, if the numbers are scaled to a range of 1). Nothing is approximated. Two distances count as equal if they differ by no
+more than one part in 10^9, or by the possible effect of rounding the coordinates: if the last bit of a float broke ties, a
 released table of equal rows would look safer, or worse, than it is.
 
-Equal known records are one point with a weight, since a microaggregated table has hundreds of them and a list of ties would name
-each. Points of few dimensions go into a k-d tree, codes as corners of a cross-polytope: level l of a column with L levels is
-half a unit, up or down, on axis l // 2, so that any two different levels are at distance 1 and a column takes (L + 1) / 2 axes.
-In many dimensions a tree looks at most points after all, and slowly: there all points are compared.
+Equal known records are one point with a weight, since a microaggregated table has hundreds of them and a list of ties would
+contain each. Points of few dimensions go into a k-d tree, codes as corners of a cross-polytope: level l of a column with L levels
+is half a unit, up or down, on axis l // 2, so that any two different levels are at distance 1 and a column takes (L + 1) / 2
+axes. In many dimensions a tree visits most points anyway, and slowly: there all points are compared.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from release_pipeline.errors import InvalidArgument, InvalidType
 from release_pipeline.mechanisms.basis.grid import FloatArray, IntArray
 
 SLACK = 1e-9  # distances that differ by less, relatively, are equal
-ROUNDING = 2.0**-50  # of the largest coordinate: what scaling may have done to a difference
+ROUNDING = 2.0**-50  # of the largest coordinate: the possible effect of scaling on a difference
 MOST_AXES = 11  # with more of them all points are compared: measured with independent columns, the hardest for a tree
 _LEAF = 32
-_FEW = 1_000  # points that a tree does not lose much on, however many axes
+_FEW = 1_000  # with so few points a tree is fast enough for any number of axes
 _BLOCK = 1_024  # points looked up at once
-_DISTANCES = 1 << 22  # that are held at once
+_DISTANCES = 1 << 22  # distances in memory at once
 _MAX_CODE = 2**53  # codes are compared as floats, and whole numbers up to here are exact
-_MEMBERS = 1 << 20  # entries of a list of ties, about, before it is handed over
+_MEMBERS = 1 << 20  # approximate entries of a list of ties, before it is returned
 
 
 class Nearest(NamedTuple):
-    """For some of the points looked up, from place `first` on: the distance of the nearest known points, and which they are.
+    """The nearest known points of some of the points looked up, from position `first` on, and their distance.
 
     Point first + i has the distinct known points member[start[i]:start[i + 1]] at `distance[i]`, in no order. Without known
     points the distance is infinite and no point is near.
@@ -47,13 +47,13 @@ class Nearest(NamedTuple):
     member: IntArray
 
     def total(self, amount: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """For each point looked up the sum of `amount`, which has an entry for each of `member`, over its nearest."""
+        """Return for each point looked up the sum of `amount`, which has an entry for each of `member`, over its nearest."""
         sums = np.concatenate([np.zeros(1, dtype=amount.dtype), np.cumsum(amount)])
         return sums[self.start[1:]] - sums[self.start[:-1]]
 
 
 class Neighbours:
-    """Known records, ready to be asked for those nearest to a point.
+    """Known records, prepared for searches of those nearest to a point.
 
     `place[i]` is the distinct point of known record i, `weight[p]` the number of records at point p.
     """
@@ -79,8 +79,8 @@ class Neighbours:
         self._tree: Any = self._plant() if axes and len(self._known) and has_tree else None
 
     def search(self, points: FloatArray, codes: IntArray | None = None) -> Iterator[Nearest]:
-        """The nearest known points of each row of `points` and `codes`, block by block, so that long lists are not held
-        together."""
+        """Yield the nearest known points of each row of `points` and `codes`, block by block, so that long lists are not in
+        memory together."""
         codes = np.empty((len(points), 0), dtype=np.int64) if codes is None else _as_codes(codes, len(points))
         if _as_points(points).shape[1] != self._columns or codes.shape[1] != len(self._levels):
             raise InvalidArgument("the points looked up have other columns than the known ones.")
@@ -96,7 +96,7 @@ class Neighbours:
                 yield from self._compare(start, points[block], codes[block])
 
     def count(self, points: FloatArray, codes: IntArray | None = None) -> tuple[FloatArray, IntArray]:
-        """For each point the distance of the nearest known records, and how many there are."""
+        """Return for each point the distance of the nearest known records, and how many there are."""
         found = [(near.distance, near.total(self.weight[near.member])) for near in self.search(points, codes)]
         if not found:
             return np.empty(0), np.empty(0, dtype=np.int64)
@@ -104,23 +104,23 @@ class Neighbours:
         return np.concatenate(distance), np.concatenate(number)
 
     def reach(self, distance: FloatArray, points: FloatArray) -> FloatArray:
-        """The distance up to which others count as equally near."""
+        """Return the distance up to which others count as equally near."""
         return distance * (1 + SLACK) + self._rounding_of(points)
 
     def _rounding_of(self, points: FloatArray) -> FloatArray:
-        """What rounding the coordinates can have done to a distance from each of these, whichever are looked up with it."""
+        """Return the possible effect of rounding on a distance from each of these, whichever points are looked up with it."""
         size = np.maximum(np.abs(points[..., self._rounded]).max(axis=-1, initial=0.0), self._size)
         return cast(FloatArray, ROUNDING * max(self._columns, 1) * size)
 
     def _plant(self) -> Any:
         from scipy.spatial import KDTree
 
-        # neither option made looking up faster, and both made planting slower, on a million records; smaller leaves cost memory
+        # on a million records neither option made searches faster, and both made building slower; smaller leaves cost memory
         points = self._embed(self._known, self._codes)
         return KDTree(points, leafsize=_LEAF, compact_nodes=False, balanced_tree=False, copy_data=False)
 
     def _embed(self, numbers: FloatArray, codes: IntArray) -> FloatArray:
-        """Numbers and codes as points whose distance is that of the records; a level that no known record has is one more
+        """Return numbers and codes as points whose distance is that of the records; a level that no known record has is one more
         level."""
         if not self._levels:
             return np.ascontiguousarray(numbers)
@@ -138,7 +138,8 @@ class Neighbours:
         return out
 
     def _climb(self, first: int, points: FloatArray) -> Iterator[Nearest]:
-        """The block by the tree. Two nearest first: only where both are equally near are there ties to be looked for."""
+        """Yield the nearest of a block by the tree. The two nearest come first: there can be more ties only if both are equally
+        near."""
         distances, members = self._tree.query(points, k=2, p=self._power, workers=-1)
         distance, reach = distances[:, 0], self.reach(distances[:, 0], points)
         tied = np.flatnonzero(distances[:, 1] <= reach)
@@ -156,7 +157,7 @@ class Neighbours:
             yield _gather(first + part.start, list(zip(distance[part].tolist(), lists, strict=True)))
 
     def _compare(self, first: int, points: FloatArray, codes: IntArray) -> Iterator[Nearest]:
-        """The block by comparing all, some points at a time."""
+        """Yield the nearest of a block by comparing all, some points at a time."""
         from scipy.spatial.distance import cdist
 
         squared, known_codes = self._power == 2, self._codes.astype(np.float64)
@@ -181,16 +182,16 @@ class Neighbours:
 
 
 def count_axes(levels: int) -> int:
-    """How many axes a column of codes with so many levels takes as corners of a cross-polytope; one
-    more level is for codes that no known record has."""
+    """Return how many axes a column of codes with so many levels needs as corners of a cross-polytope; one more level is for
+    codes that no known record has."""
     return levels // 2 + 1
 
 
 def merge_rows(known: FloatArray, codes: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """A row of each distinct record, the number of each record's one, and how many there are of each.
+    """Return a row of each distinct record, the number of each record's row, and how many records there are of each.
 
-    Rows are sorted by a hash of theirs, and neighbours in that order are one point if they are equal: so two rows that share a
-    hash are never taken for equal, and cost at most that equal ones between which they lie stay two points.
+    Rows are sorted by a hash, and neighbours in that order are one point if they are equal. So different rows with the same hash
+    are never merged; at most they keep equal rows around them as two points.
     """
     n = len(known)
     if n < 2:
@@ -217,7 +218,7 @@ def _hash_rows(known: FloatArray, codes: IntArray) -> npt.NDArray[np.uint64]:
 
 
 def _are_whole(column: FloatArray) -> bool:
-    """Whether these are whole numbers, whose differences are exact."""
+    """Return whether these are whole numbers, whose differences are exact."""
     return bool(np.all(column == np.rint(column))) and float(np.abs(column).max(initial=0.0)) < _MAX_CODE
 
 
@@ -229,7 +230,7 @@ def _gather(first: int, nearest: list[tuple[float, IntArray]]) -> Nearest:
 
 
 def _parts(number: IntArray) -> Iterator[slice]:
-    """Ranges of points whose lists are together not much longer than one may be."""
+    """Yield ranges of points whose lists together are not much longer than one may be."""
     ends = np.flatnonzero(np.diff(np.cumsum(number) // _MEMBERS)) + 1
     edges = [0, *ends.tolist(), len(number)]
     yield from (slice(a, b) for a, b in pairwise(edges) if a < b)

@@ -1,10 +1,10 @@
-"""How many released records can be linked to their persons: group sizes, and what a group reveals of a secret (methods.md
+"""How many released records can be linked to their persons: group sizes, and what a group reveals about a secret (methods.md
 section 6).
 
 Record linkage (KDP13) compares every record tried with all originals and counts all that are equally near. Groups are of records
 with equal quasi-identifiers, given as integers. `distinct_diversity` is l of MKG07 in its simplest form.
 
-All are computed against confidential data or reveal something of them: figures for a review, not for the public.
+All are computed against confidential data or reveal something about them: figures for a review, not for the public.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from release_pipeline.mechanisms.risk.neighbours import Neighbours
 def link_owners(
     known: FloatArray, points: FloatArray, group_row: IntArray, owners: Sequence[IntArray], *, groups: IntArray | None = None
 ) -> list[FloatArray]:
-    """For each point and each of several rows of `known` that may be its owner: 1/|G| if that row is in the set G of rows nearest
-    to the point, else 0. One search finds them all.
+    """Return for each point and each of several rows of `known` that may be its owner: 1/|G| if that row is in the set G of rows
+    nearest to the point, else 0. One search gives them all.
 
     `groups` has a number from 0 for each row of `known`, and `group_row` a row of `known` for each point: only rows of its group
     are compared.
@@ -47,7 +47,7 @@ def link_owners(
 
 
 def distinct_diversity(groups: npt.ArrayLike, values: npt.ArrayLike) -> int:
-    """l: the fewest different values that a group has (0 if there is no record). A blank is a value like any other.
+    """Return l: the fewest different values that a group has (0 if there is no record). A blank is a value like any other.
 
     >>> distinct_diversity([1, 1, 2, 2], [7, 8, 7, 7])
     1
@@ -63,5 +63,5 @@ def distinct_diversity(groups: npt.ArrayLike, values: npt.ArrayLike) -> int:
 
 
 def number_entries(column: npt.NDArray[Any]) -> IntArray:
-    """The place of each number among the different ones, ascending."""
+    """Return the position of each number among the different ones, ascending."""
     return np.unique(column, return_inverse=True)[1].astype(np.int64, copy=False)

@@ -1,5 +1,5 @@
-"""Whose record stands out in its class once it has noise, and which classes have too few records then: whom (k,epsilon)-anonymity
-drops. What that does to the claim is said in `class_noise`."""
+"""Records that stand out in their class once they have noise, and classes that then have too few records: (k,epsilon)-anonymity
+drops both. `class_noise` has the effect on the claim."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from release_pipeline.mechanisms.basis.arrays import PIECE
 from release_pipeline.mechanisms.basis.grid import IntArray
 from release_pipeline.mechanisms.columns.class_noise import BoolArray, class_sizes, count_classes
 
-_DIGITS = 50  # of the logarithms behind a confidence width: correctly rounded, so every processor gives the same integer
+_DIGITS = 50  # of the logarithms of a confidence width: correctly rounded, so every processor gives the same integer
 
 
 @cache
 def confidence_width(scale: int, confidence: Decimal, columns: int) -> int:
-    """The least whole w with P[|Z_a| <= w in each of `columns` columns] >= confidence, when all have this scale: one at c^(1/m).
+    """Return the least whole w with P[|Z_a| <= w in each of `columns` columns] >= confidence, if all have this scale: one at
+    c^(1/m).
 
     P[|Z| <= w] = 1 - 2 q^(w+1) / (1 + q) with q = exp(-1/t), so w = ceil(t ln(2 / ((1 + q)(1 - c')))) - 1.
 
@@ -43,7 +44,7 @@ def confidence_width(scale: int, confidence: Decimal, columns: int) -> int:
 
 
 def confidence_widths(scales: Sequence[IntArray], confidence: Decimal) -> IntArray:
-    """The half-widths of each class's confidence box, a column per noise column."""
+    """Return the half-widths of each class's confidence box, a column per noise column."""
     m = len(scales)
     return np.stack([np.array([confidence_width(int(t), confidence, m) for t in scale], np.int64) for scale in scales], axis=1)
 
@@ -51,20 +52,20 @@ def confidence_widths(scales: Sequence[IntArray], confidence: Decimal) -> IntArr
 def find_exposed(
     original: Sequence[IntArray], released: Sequence[IntArray], group: IntArray, widths: IntArray, k: int
 ) -> BoolArray:
-    """The records whose confidence box holds some of the originals of their class, and fewer than k: those stand out.
+    """Return the records whose confidence box holds some of the originals of their class, and fewer than k: those stand out.
 
     Confidence-based k-anonymity (KEA18; methods.md section 5). `original`, `released`: the noise columns in grid units, an entry
     per record; `group` the class of each record (-1: not released, and no original of any class), `widths` half-widths by class
-    and column.
-    An empty box does not count against its record, though its number may point at the original nearest to it. Each record has
-    one with a probability of at most 1 - confidence: its own original lies outside too. The decision reads original data.
+    and column. An empty box does not count against its record, though its number may point at the original nearest to it. Each
+    record has an empty box with a probability of at most 1 - confidence, because its own original is outside too. The decision
+    reads original data.
     """
     m, sizes = len(original), class_sizes(group)
     if widths.ndim != 2 or widths.shape[1] != m or len(sizes) > len(widths):
         raise InvalidArgument("the widths do not have a row for each class and a column for each noise column.", where="widths")
-    widest = sorted(range(m), key=lambda index: -_guess_different(original[index]))  # few are in a box of its first column
+    widest = sorted(range(m), key=lambda index: -_guess_different(original[index]))  # the box of its first column holds few
     by_class = np.lexsort((original[widest[0]], group))
-    members = by_class[len(group) - int(sizes.sum()) :]  # before them are those without a class
+    members = by_class[len(group) - int(sizes.sum()) :]  # records without a class come first
     exposed = np.zeros(len(group), dtype=np.bool_)
     exposed[members] = _count_boxes(
         [original[index][members] for index in widest],
@@ -79,7 +80,7 @@ def find_exposed(
 def _count_boxes(
     original: Sequence[IntArray], released: Sequence[IntArray], reach: IntArray, sizes: IntArray, k: int
 ) -> BoolArray:
-    """The records, which lie by class, whose box has at least one original of the class in it and fewer than k. Originals of a
+    """Return the records, sorted by class, whose box holds at least one original of the class and fewer than k. Originals of a
     class ascend in the first column; `reach` has a row for each record."""
     count = len(released[0])
     position, last, held = (np.zeros(count, dtype=np.int64) for _ in range(3))
@@ -101,12 +102,12 @@ def _count_boxes(
 
 
 def _guess_different(column: IntArray) -> int:
-    """How many different numbers a column has, by some all over it."""
+    """Return an estimate of how many different numbers a column has, from a sample all over it."""
     return len(np.unique(column[:: max(len(column) // PIECE, 1)]))
 
 
 def find_small_classes(group: IntArray, kept: BoolArray, *, k: int) -> BoolArray:
-    """The kept records whose class has fewer than k of them. Records without a class are not among them."""
+    """Return the kept records whose class has fewer than k of them. Records without a class are not among them."""
     small = class_sizes(group, kept) < k
     use = kept & (group >= 0)
     found = np.zeros(len(group), dtype=np.bool_)
@@ -115,7 +116,7 @@ def find_small_classes(group: IntArray, kept: BoolArray, *, k: int) -> BoolArray
 
 
 def count_different(column: npt.NDArray[Any], group: IntArray, kept: BoolArray) -> IntArray:
-    """How many different values the kept records of each class have in a column."""
+    """Return how many different values the kept records of each class have in a column."""
     use = kept & (group >= 0)
     groups, values = group[use], column[use]
     by_pair = np.lexsort((values, groups))

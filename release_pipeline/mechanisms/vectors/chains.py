@@ -1,21 +1,21 @@
-"""What one changed record moves along an order of records: chains of clusters, what they cost, and the scales that follow.
+"""The change of one record along an order of records: chains of clusters, their cost, and the noise scales that follow.
 
-Records lie in a total order that depends on each of them only, cut into clusters of consecutive records (`curve`). A record that
-is replaced leaves cluster a and enters cluster b. If b lies later, every cluster on the way loses its first record and gains the
-next one's first:
+Records are in a total order that depends on each of them only, cut into clusters of consecutive records (`curve`). A replaced
+record leaves cluster a and enters cluster b. If b is later, every cluster on the way loses its first record and gains the next
+one's first:
 
     a           loses the record,    gains the first of a+1
     j between   loses its first,     gains the first of j+1
     b           loses its first,     gains the new record
 
-and if b lies earlier the same with last records. So all clusters from a to b change at once, each by one record out and one in.
-The joint loss of a neighbour is the sum over clusters and columns of |change of the (trimmed) sum| / scale, and the accountant
-takes the largest over all neighbours (methods.md section 4):
+and if b is earlier the same holds with last records. So all clusters from a to b change at once, each by one record out and one
+in. The joint loss of a neighbour is the sum over clusters and columns of |change of the (trimmed) sum| / scale, and the
+accountant takes the largest over all neighbours (methods.md section 4):
 
     known       what the clusters between change by, and for each record what its own cluster does when it leaves
     bounded     the new record: in each column the worse of the domain's ends, wherever in the order it would then belong
 
-so that it is an upper bound, and for one column with trimmed sums the truth. All figures are integers in grid units.
+so it is an upper bound, and exact for one column with trimmed sums. All figures are integers in grid units.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _TOGETHER = 1 << 16  # entries of records and columns whose changes are in memor
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Extremes:
-    """Of each cluster and column: the sum, and the three smallest and the three largest values, the smallest and largest
+    """For each cluster and column: the sum, and the three smallest and the three largest values, the smallest and largest
     first."""
 
     total: IntArray
@@ -53,26 +53,26 @@ class Extremes:
 
     @property
     def trimmed(self) -> IntArray:
-        """The sums with the smallest value replaced by the second smallest and the largest by the second largest."""
+        """Return the sums with the smallest value replaced by the second smallest and the largest by the second largest."""
         return self.total - self.low[0] + self.low[1] - self.high[0] + self.high[1]
 
     @property
     def moves(self) -> IntArray:
-        """IDP24 Prop. 9 for each column: D, the most that one record in and one out change a trimmed sum; 0 if and only if all
-        values of the cluster are equal."""
+        """Return D of IDP24 Prop. 9 for each column: the most that one record in and one out change a trimmed sum; 0 if and only
+        if all values of the cluster are equal."""
         (x1, x2, x3), (y1, y2, y3) = self.low, self.high
         return np.maximum((y1 - x2) + (x3 - x2) + (y1 - y2), (y2 - x1) + (y2 - y3) + (x2 - x1))
 
     def of(self, cluster: npt.NDArray[np.intp] | slice) -> Extremes:
-        """Those of some clusters, or of the cluster of each record."""
+        """Return the extremes of some clusters, or of the cluster of each record."""
         low, high = ((part[0][cluster], part[1][cluster], part[2][cluster]) for part in (self.low, self.high))
         return Extremes(self.total[cluster], low, high)
 
     def change(self, lost: IntArray, gained: IntArray) -> IntArray:
-        """|change of the trimmed sum| when a cluster loses one value that it has and gains another.
+        """Return |change of the trimmed sum| when a cluster loses one of its values and gains another.
 
         Without the lost value its two smallest are r1 <= r2; with the gained one g they are min(r1, g) and the middle one of
-        r1, r2, g. Likewise at the upper end.
+        r1, r2, g. The same holds at the upper end.
         """
         (x1, x2, x3), (y1, y2, y3) = self.low, self.high
         r1, r2 = np.where(lost == x1, x2, x1), np.where((lost == x1) | (lost == x2), x3, x2)
@@ -83,12 +83,12 @@ class Extremes:
 
 
 def find_extremes(ordered: IntArray, clusters: OrderClusters) -> Extremes:
-    """The extremes of every cluster; `ordered`: records by columns, in the order of the clusters."""
+    """Return the extremes of every cluster; `ordered`: records by columns, in the order of the clusters."""
     if int(clusters.size.min()) < 3:
         raise InvalidArgument("trimmed sums need clusters of at least three records.", remedy="Set k to 3 or more.")
     total = np.add.reduceat(ordered, clusters.start, axis=0)
     low, high = np.empty((3, *total.shape), dtype=np.int64), np.empty((3, *total.shape), dtype=np.int64)
-    for column in range(ordered.shape[1]):  # each cluster sorted by this column: clusters first, so that they stay in place
+    for column in range(ordered.shape[1]):  # each cluster sorted by this column: clusters first, so that they stay together
         values = ordered[np.lexsort((ordered[:, column], clusters.places)), column]
         for place in range(3):
             low[place, :, column] = values[clusters.start + place]
@@ -98,9 +98,9 @@ def find_extremes(ordered: IntArray, clusters: OrderClusters) -> Extremes:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Chains:
-    """The changes of sums that chains are made of, for one direction.
+    """The changes of sums in chains of one direction.
 
-    following  per cluster and column: what it gains when it loses a record that goes on in this direction
+    following  per cluster and column: what it gains when it loses a record that moves in this direction
     through    per cluster and column: a cluster between
     entering   per cluster and column: the cluster that the new record enters, at the worst
     """
@@ -112,8 +112,8 @@ class Chains:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Neighbours:
-    """All chains of a table: `later` and `earlier`. What one record does to its own cluster is found piece by piece each time
-    that it is asked for: arrays of all records and columns would be most of the memory."""
+    """All chains of a table: `later` and `earlier`. The change of a record's own cluster is computed in pieces on each request:
+    arrays of all records and columns would need most of the memory."""
 
     ordered: IntArray
     clusters: OrderClusters
@@ -123,8 +123,8 @@ class Neighbours:
     earlier: Chains
 
     def own_clusters(self) -> Iterator[tuple[npt.NDArray[np.intp], list[IntArray]]]:
-        """Of some records after the other: the cluster of each, and per record and column what its own cluster changes by when it
-        is replaced by one that falls into the same, when it goes on later, and earlier (0 in the last cluster of a chain)."""
+        """Yield, for some records at a time, the cluster of each, and per record and column the change of its own cluster when
+        its replacement falls into the same cluster, into a later, and into an earlier one (0 in the last cluster of a chain)."""
         start, last = self.clusters.start, self.clusters.count - 1
         for part in pieces(len(self.ordered), max(_TOGETHER // self.ordered.shape[1], 1)):
             ranks: npt.NDArray[np.intp] = np.arange(int(part.start), int(part.stop), dtype=np.intp)
@@ -140,18 +140,18 @@ class Neighbours:
 
 
 def _change(lost: IntArray, gained: IntArray, extremes: Extremes | None) -> IntArray:
-    """What a plain sum, or with `extremes` a trimmed one, changes by."""
+    """Return the change of a plain sum, or with `extremes` of a trimmed one."""
     return np.abs(gained - lost) if extremes is None else extremes.change(lost, gained)
 
 
 def _worst(lost: IntArray, widths: IntArray, extremes: Extremes | None) -> IntArray:
-    """The same for any gained value: the ends of the domain are the worst ones."""
+    """Return the largest change for any gained value: the ends of the domain are the worst ones."""
     ends = (np.zeros_like(lost), np.broadcast_to(widths, lost.shape))
     return np.maximum(*(_change(lost, end, extremes) for end in ends))
 
 
 def find_neighbours(ordered: IntArray, clusters: OrderClusters, widths: IntArray, extremes: Extremes | None) -> Neighbours:
-    """What every neighbour of this table changes, at the worst: plain sums, or with `extremes` trimmed ones."""
+    """Return the largest change by every neighbour of this table: of plain sums, or with `extremes` of trimmed ones."""
 
     def chains(boundary: IntArray, following: IntArray) -> Chains:
         return Chains(following, _change(boundary, following, extremes), _worst(boundary, widths, extremes))
@@ -162,7 +162,7 @@ def find_neighbours(ordered: IntArray, clusters: OrderClusters, widths: IntArray
 
 
 def table_loss(neighbours: Neighbours, scales: IntArray) -> Fraction | float:
-    """The accountant: the most that one changed record costs with these scales (clusters by columns), over all neighbours.
+    """Return the most that one changed record costs with these scales (clusters by columns), over all neighbours: the accountant.
 
     0/0 counts as 0, and x/0 is infinite. Each ratio is rounded up to 2^-s, so that the figure is never below the bound.
     """
@@ -180,7 +180,7 @@ def table_loss(neighbours: Neighbours, scales: IntArray) -> Fraction | float:
 def calibrate_table(
     neighbours: Neighbours, moves: IntArray, widths: IntArray, weights: Sequence[Fraction], epsilon: Epsilon
 ) -> IntArray:
-    """Scales of the trimmed sums whose joint loss over all clusters and columns is at most epsilon.
+    """Return scales of the trimmed sums whose joint loss over all clusters and columns is at most epsilon.
 
     As `calibrate_column`, over (cluster j, column a) at once: with D_ja of Prop. 9 as the bound on each change, u_a = W_a /
     weight_a as the unit of a column and L_ja = D_ja / (|C_j| u_a), the least sum |C_j| (b_ja / u_a)^2 under sum L_ja u_a / b_ja
@@ -209,20 +209,21 @@ def calibrate_table(
         if table_loss(neighbours, scales) <= epsilon.fraction:
             return scales
         wanted *= 1 + growth
-        growth *= 2  # rounding is mended by the first steps; this ends whatever the cause
+        growth *= 2  # the first steps correct the rounding; doubling ends the loop in any case
 
 
 def order_reach(widths: Sequence[int], weights: Sequence[Fraction], clusters: int, *, order: str) -> Fraction:
-    """How far one replaced record can move the sums of all clusters together, in widths of the domains, weighted by column:
+    """Return how far one replaced record can move the sums of all clusters together, in widths of the domains, weighted by
+    column:
 
         the most that sum_j sum_a weight_a |change of sum j in column a| / W_a can be, for any table in p clusters.
 
     Public: it needs the number of clusters only. W_a is the width of column a on its grid, m the number of columns, and a chain
     the records that move into the next cluster when one is replaced (module docstring). It has at most p steps, each at most W_a
-    in column a: p sum_a weight_a, for every order. For `hilbert` there is more to know. At level l the curve goes through 2^(ml)
-    cells, one face at a time, and a chain goes along it in one direction. Let x_a be the width of a cell (`cell_reach`). A step
-    that crosses d_a cells in column a changes that column by at most (d_a + 1) x_a, and all crossings of all steps together are
-    at most 2^(ml) - 1. Hence for every level
+    in column a: p sum_a weight_a, for every order. For `hilbert` there is a better bound. At level l the curve goes through
+    2^(ml) cells, one face at a time, and a chain goes along it in one direction. Let x_a be the width of a cell (`cell_reach`). A
+    step that crosses d_a cells in column a changes that column by at most (d_a + 1) x_a, and all crossings of all steps together
+    are at most 2^(ml) - 1. Hence for every level
 
         reach <= (2^(ml) - 1) max_a (weight_a x_a / W_a)  +  p sum_a weight_a x_a / W_a
 
@@ -244,7 +245,7 @@ def order_reach(widths: Sequence[int], weights: Sequence[Fraction], clusters: in
 
 
 def reach_scales(widths: Sequence[int], weights: Sequence[Fraction], reach: Fraction, epsilon: Epsilon) -> list[int]:
-    """One scale per column, t_a = ceil(W_a reach / (weight_a epsilon)): all changes of a chain together then cost at most
+    """Return one scale per column, t_a = ceil(W_a reach / (weight_a epsilon)): all changes of a chain together then cost at most
     epsilon.
 
     sum_j sum_a |change| / t_a  <=  epsilon / reach * sum_j sum_a weight_a |change| / W_a  <=  epsilon.
@@ -260,7 +261,7 @@ def reach_scales(widths: Sequence[int], weights: Sequence[Fraction], reach: Frac
 
 
 def _is_bare(neighbours: Neighbours, unmoved: npt.NDArray[np.bool_]) -> bool:
-    """Whether something changes that has no noise."""
+    """Return whether something changes that has no noise."""
     ways = (neighbours.later, neighbours.earlier)
     return any(part[unmoved].any() for chains in ways for part in (chains.through, chains.entering)) or any(
         part[unmoved[own]].any() for own, changes in neighbours.own_clusters() for part in changes
@@ -272,7 +273,7 @@ def _float_ratios(changes: IntArray, scales: npt.NDArray[Any]) -> npt.NDArray[np
 
 
 def _worst_chain(neighbours: Neighbours, scales: npt.NDArray[Any], ratios: Any) -> Any:
-    """The largest sum of ratios along a chain: in real numbers, or in integers where `ratios` gives such."""
+    """Return the largest sum of ratios along a chain: in real numbers, or in integers if `ratios` gives such."""
     ways, worst = (neighbours.later, neighbours.earlier), 0
     through = [ratios(chains.through, scales).sum(axis=1) for chains in ways]
     leaving = [np.zeros_like(costs) for costs in through]
@@ -289,7 +290,7 @@ def _worst_chain(neighbours: Neighbours, scales: npt.NDArray[Any], ratios: Any) 
 
 
 def _longest(leaving: npt.NDArray[Any], through: npt.NDArray[Any], entering: npt.NDArray[Any]) -> Any:
-    """The largest leaving_a + through_{a+1} + .. + through_{b-1} + entering_b over a < b; 0 where there is one cluster."""
+    """Return the largest leaving_a + through_{a+1} + .. + through_{b-1} + entering_b over a < b; 0 if there is one cluster."""
     before = np.cumsum(through) - through  # of all clusters before
     start = np.maximum.accumulate(leaving - before - through)
     return (start[:-1] + before[1:] + entering[1:]).max(initial=0)

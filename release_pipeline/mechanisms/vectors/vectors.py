@@ -1,13 +1,13 @@
 """Multivariate microaggregation, end to end for several columns at once: the masking kernel of vectors.
 
-    mdav       clusters of alike records (z-scores), exact centroids    k-anonymity on the columns     no noise, no epsilon
+    mdav       clusters of similar records (z-scores), exact centroids    k-anonymity on the columns     no noise, no epsilon
     dp-mdav    clusters along an order of single records (KDP13)
                plain sums      eps-DP     centroid: scale W / eps       table: W reach / eps           `chains.order_reach`
                trimmed sums    eps-iDP    centroid: D / eps             table: the calibration         `chains.calibrate_table`
 
 A record is replaced by the centroid of its cluster, a vector with one value for each column. The order of dp-mdav depends on each
 record only, so one change moves at most one record into and one out of each cluster (insensitive microaggregation, KDP13), which
-is what bounds the noise. MDAV's clusters depend on all records: it is for k-anonymity only.
+bounds the noise. MDAV's clusters depend on all records: it is for k-anonymity only.
 
 `compute_vectors` and `methods.add_noise` are pure functions of (columns, specification, secret, context).
 """
@@ -52,7 +52,7 @@ VECTOR_SCOPES: tuple[VectorScope, ...] = get_args(VectorScope)
 
 @dataclass(frozen=True, slots=True)
 class Insensitive:
-    """How dp-mdav makes its clusters and noise: `epsilons` for each column, which add up to the release's."""
+    """The settings of dp-mdav's clusters and noise: `epsilons` for each column, which add up to the release's."""
 
     epsilons: tuple[Epsilon, ...]
     k: int
@@ -62,29 +62,29 @@ class Insensitive:
 
     @property
     def epsilon(self) -> Epsilon:
-        """All columns together."""
+        """Return the epsilon of all columns together."""
         return Epsilon(sum(part.nano for part in self.epsilons))
 
     @property
     def weights(self) -> list[Fraction]:
-        """The share of each column in epsilon."""
+        """Return the share of each column in epsilon."""
         return [Fraction(part.nano, self.epsilon.nano) for part in self.epsilons]
 
     @property
     def definition(self) -> str:
-        """dp or idp."""
+        """Return the definition: dp or idp."""
         return STATISTICS[self.statistic][1].key
 
 
 @dataclass(frozen=True, slots=True)
 class MdavSpec:
-    """How mdav makes its clusters: of k to 2k-1 alike records."""
+    """The settings of mdav's clusters: k to 2k-1 similar records."""
 
     k: int
 
 
 def quantise_columns(columns: Iterable[npt.NDArray[np.generic]], grids: Sequence[Grid]) -> IntArray:
-    """Records by columns, each in units of its grid; one is asked for after the other."""
+    """Return records by columns, each in units of its grid; columns are requested one after the other."""
     out = np.empty((0, len(grids)), dtype=np.int64)
     for place, (column, grid) in enumerate(zip(columns, grids, strict=True)):
         out = out if place else np.empty((len(column), len(grids)), dtype=np.int64)
@@ -101,8 +101,8 @@ def compute_vectors(
     context: Sequence[Context],
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[Statistics]:
-    """Clusters of all columns together, and for each column its exact sums and scales: what `add_noise` takes. Only the order of
-    ties uses the secret. `units`: records by columns, in grid units."""
+    """Return clusters of all columns together, and for each column its exact sums and scales: the input of `add_noise`. Only the
+    order of ties uses the secret. `units`: records by columns, in grid units."""
     if len(units) == 0:
         raise InvalidArgument("there are no records to mask.", where="values")
     widths = [grid.width for grid in grids]
@@ -117,7 +117,7 @@ def compute_vectors(
         ties=noise_stream(secret, *context, "ties"),
     )
     ordered = units[clusters.order]
-    del units  # nothing here needs them any more
+    del units  # not used below
     extremes = find_extremes(ordered, clusters) if spec.statistic == "trimmed" else None
     statistic = extremes.trimmed if extremes is not None else np.add.reduceat(ordered, clusters.start, axis=0)
     neighbours = find_neighbours(ordered, clusters, np.array(widths), extremes)
@@ -142,7 +142,8 @@ def compute_vectors(
 
 
 def check_vector_sizes(widths: Sequence[int], spec: Insensitive | MdavSpec, *, clusters: int = 1) -> None:
-    """Refuse what cannot be exact whatever the data: sums, or the noise for so many clusters, beyond 64 bits; a k too small."""
+    """Refuse sums, or noise for so many clusters, beyond 64 bits for some data, which would not be exact; and a k that is too
+    small."""
     if (2 * spec.k - 1) * max(widths) >= SUM_LIMIT:
         raise InvalidArgument(
             "cluster sums would not fit 64-bit integers.",
@@ -158,11 +159,11 @@ def check_vector_sizes(widths: Sequence[int], spec: Insensitive | MdavSpec, *, c
         raise InvalidArgument(f"{spec.statistic} sums need k of at least {least}.", where="k")
     public_scales(widths, spec, clusters=clusters)
     if spec.statistic == "trimmed" and spec.scope == "table" and max(worst_scales(widths, spec, clusters=clusters)) > MAX_SCALE:
-        raise refuse_scale(clusters)  # now, by public facts, and not later by what the data are
+        raise refuse_scale(clusters)  # now, by public facts, and not later depending on the data
 
 
 def worst_scales(widths: Sequence[int], spec: Insensitive, *, clusters: int) -> list[float]:
-    """The largest scale of each column's trimmed sums that the calibration for scope table can choose, over all data.
+    """Return the largest scale of each column's trimmed sums that the calibration for scope table can choose, over all data.
 
     Each D is at most r = 2 widths (3 for k = 3). With all of them that large and w_a the share of column a in epsilon,
     `calibrate_table` gives |C| b_a <= (|C| / k) (r W_a / epsilon) w_a^(-2/3) p sum_b w_b^(2/3), where |C| is at most 2k - 1; its
@@ -177,8 +178,8 @@ def worst_scales(widths: Sequence[int], spec: Insensitive, *, clusters: int) -> 
 
 
 def public_scales(widths: Sequence[int], spec: Insensitive, *, clusters: int) -> list[int]:
-    """The scale of each column's sums, from public facts: that of plain sums; for trimmed ones, which D and the data decide, that
-    of the largest D (twice the width, three times for k = 3) would be at scope centroid."""
+    """Return the scale of each column's sums, from public facts: exact for plain sums; for trimmed ones, whose scale depends on D
+    and the data, the scale at scope centroid for the largest D (twice the width, three times for k = 3)."""
     if spec.statistic == "plain" and spec.scope == "table":
         return reach_scales(widths, spec.weights, find_reach(widths, spec, clusters=clusters), spec.epsilon)
     reach = 1 if spec.statistic == "plain" else TRIMMED.reach(spec.k)
@@ -186,12 +187,13 @@ def public_scales(widths: Sequence[int], spec: Insensitive, *, clusters: int) ->
 
 
 def find_reach(widths: Sequence[int], spec: Insensitive, *, clusters: int) -> Fraction:
-    """How many times the loss of one centroid a reader of all centroids can see at the most, for this order (`order_reach`)."""
+    """Return the largest multiple of one centroid's loss that a reader of all centroids can see, for this order
+    (`order_reach`)."""
     return order_reach(widths, spec.weights, clusters, order=spec.order)
 
 
 def _find_loss(neighbours: Neighbours, scale: IntArray, widths: Sequence[int], spec: Insensitive) -> Fraction | float:
-    """The accountant's bound, or for plain sums the public one where that is less: both hold."""
+    """Return the accountant's bound, or for plain sums the public one if that is less: both hold."""
     loss = table_loss(neighbours, scale)
     if spec.statistic == "trimmed":
         return loss

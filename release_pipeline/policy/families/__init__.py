@@ -1,4 +1,4 @@
-"""The families of methods, as `mechanisms.catalogue` names them: what policies, plans and losses ask of each."""
+"""The families of methods, as `mechanisms.catalogue` names them: what policies, plans and losses need from each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FAMILIES: dict[str, Family[Any]] = {
 
 
 def find_family(protect: AnyOptions) -> Family[Any]:
-    """The family of a policy's method; a method that the catalogue does not have, or a family that is none, is refused."""
+    """Return the family of a policy's method; an unknown method, or an unknown family, is refused."""
     family = protect.spec.family
     if family not in FAMILIES:
         raise InvalidArgument(f"the family of {protect.method} is none of {', '.join(FAMILIES)}.", where="method")

@@ -1,7 +1,7 @@
-"""What policies, plans and losses ask of a family of methods. Each family is a file next to this one; this one has what holds for
-all that do not say otherwise.
+"""What policies, plans and losses need from a family of methods. Each family is a file next to this one; this one has the
+defaults.
 
-A family says nothing that differs between its methods: their entries in `mechanisms.catalogue` do, so that a new method of a
+A family has nothing that differs between its methods: that is in their entries in `mechanisms.catalogue`, so a new method of a
 known family changes nothing here.
 """
 
@@ -50,10 +50,10 @@ KEPT_COLUMNS = "the columns that are kept as they are, and with them the whole t
 class ColumnPlan:
     """One noise column: its epsilon, and the mean absolute noise of a released value before clamping and consistency.
 
-    `noise` is exact (for a cluster of k) when `worst_case` is false, else an upper bound; None when the bound needs the number
-    of rows. `share` is the noise as a share of the domain's width. `of_counts`: how large the noise is where it is on counts of
-    records, and no value has any of its own. `unit`: what `epsilon` is an amount of, epsilon or rho; `counted_in`: what the noise
-    of dates and times is, like days.
+    `noise` is exact (for a cluster of k) when `worst_case` is false, else an upper bound; None when the bound needs the number of
+    rows. `share` is the noise as a share of the domain's width. `of_counts`: how large the noise is if it is on counts of
+    records, and not on single values. `unit`: the unit of `epsilon`, epsilon or rho; `counted_in`: the unit of the noise of dates
+    and times, like days.
     """
 
     name: str
@@ -67,7 +67,7 @@ class ColumnPlan:
 
     @property
     def noise_words(self) -> str:
-        """How large the noise is."""
+        """Return how large the noise is, as text."""
         if self.of_counts:
             return self.of_counts
         if self.noise is None:
@@ -77,13 +77,13 @@ class ColumnPlan:
 
     @property
     def share_words(self) -> str:
-        """How large the noise is, and which share of the domain that is."""
+        """Return how large the noise is, and its share of the domain, as text."""
         if self.share is None:
             return self.noise_words
         return POLICY("noise.of_domain", noise=self.noise_words, share=format_percent(self.share))
 
     def describe(self) -> str:
-        """What masks the column."""
+        """Return a description of the noise that masks the column."""
         if self.epsilon is None:
             return self.of_counts or "replaced by the mean of its cluster"
         remedy = " (name it with --rows)" if self.noise is None and not self.of_counts else ""
@@ -92,7 +92,7 @@ class ColumnPlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The claim of a release, its reach, and each column's part. `rows_from`: where the number of rows is from."""
+    """The claim of a release, its reach, and the plan of each column. `rows_from`: where the number of rows comes from."""
 
     policy: Policy
     rows: int | None
@@ -101,16 +101,16 @@ class Plan:
 
     @property
     def clusters(self) -> int | None:
-        """How many clusters `rows` records make."""
+        """Return how many clusters `rows` records make; None if the method makes none."""
         return self.policy.count_clusters(self.rows)
 
 
 class Family(ABC, Generic[Options]):
-    """What a family of methods makes of a policy: rules, plan, bounds and words.
+    """The rules, plan, bounds and texts that a family of methods gives for a policy.
 
-    `options`: those of its methods; `single_records`: why it protects single records alone, where it does; `part_words`: what is
-    done to each random part of the records; `publishes_counts`: whether the noisy counts that values were made of are published
-    with them; `makes_groups_of_masked`: masked quasi-identifiers make groups that may be suppressed, as kept ones do.
+    `options`: those of its methods; `single_records`: why it protects only single records, if so; `part_words`: what is done to
+    each random part of the records; `publishes_counts`: whether the noisy counts that values were made from are published with
+    them; `makes_groups_of_masked`: masked quasi-identifiers make groups that may be suppressed, as kept ones do.
     """
 
     publishes_counts: ClassVar[bool] = False
@@ -122,7 +122,7 @@ class Family(ABC, Generic[Options]):
         self.options = options
 
     def of(self, policy: Policy) -> Options:
-        """The options of the policy; those of another family are refused."""
+        """Return the options of the policy; those of another family are refused."""
         if not isinstance(policy.protect, self.options):
             raise InvalidArgument(f"the options of {policy.protect.method} are of another family.", where="protect")
         return policy.protect
@@ -131,10 +131,10 @@ class Family(ABC, Generic[Options]):
 
     @abstractmethod
     def find_contradictions(self, parts: Parts, protect: Options) -> Iterator[Problem]:
-        """What the options of the method and the other parts do not agree on."""
+        """Yield the contradictions between the options of the method and the other parts."""
 
     def describe_protected(self, protect: Options) -> tuple[str, str]:
-        """What protects single records alone, and why: for people who may have several."""
+        """Return what is protected only for single records, and why: for people who may have several."""
         return protect.method, self.single_records
 
     def check_noise(self, parts: Parts, protect: Options) -> Iterator[Problem]:
@@ -152,18 +152,18 @@ class Family(ABC, Generic[Options]):
             try:
                 width = parts.noise_columns[name].exact_grid.width
             except ReleasePipelineError:
-                continue  # a fault of the column, which says so
+                continue  # the column's own check reports it
             yield from self.check_column(parts, protect, name, width=width, share=share)
 
     def check_column(self, parts: Parts, protect: Options, name: str, *, width: int, share: Epsilon) -> Iterator[Problem]:
-        """Noise of one column that could leave 64 bits."""
+        """Yield noise of one column that could leave 64 bits."""
         try:
             scales_for(np.array([width]), share)
         except ReleasePipelineError as error:
             yield ("columns", name, "grid"), error.what, error.remedy
 
     def check_suppression(self, parts: Parts, protect: Options) -> Iterator[Problem]:
-        """What may be suppressed, and whether there is any such thing."""
+        """Yield what is wrong with what may be suppressed, or that there is nothing to suppress."""
         if isinstance(parts.suppress, SuppressClasses):
             what = f"quasi_groups_below is missing: {protect.method} suppresses small groups; the rest is for k-epsilon."
             yield ("suppress",), what, "Write {quasi_groups_below: 5, at_most: 5%} with the numbers you mean."
@@ -173,30 +173,31 @@ class Family(ABC, Generic[Options]):
 
     @abstractmethod
     def plan_columns(self, policy: Policy, clusters: int | None) -> Iterator[ColumnPlan]:
-        """How large the noise of each column can be."""
+        """Yield the plan of each column: how large its noise can be."""
 
     def check_rows(self, policy: Policy, rows: int) -> None:
         """Refuse so many rows if noise for them might not fit, as a release of them would: by public facts, before any data."""
 
     def list_warnings(self, policy: Policy, rows: int | None) -> Iterator[str]:
-        """What noise will not leave as it is, a sentence each; by declared facts and that many rows."""
+        """Yield a sentence for each property that noise will not preserve, by declared facts and that many rows."""
         yield from ()
 
     def bound_lists(self, policy: Policy, nano: int, *, records: int) -> int:
-        """The public bound on the whole list of a column's values, for a release of `nano`: a multiple that stands with the claim
-        in the catalogue, or that widths and order of the columns decide."""
+        """Return the public bound on the whole list of a column's values, for a release of `nano`: a multiple that the catalogue
+        has with the claim, or that widths and order of the columns determine."""
         clusters = policy.count_clusters(records) or 1
         factor = policy.claim.lists.factor
         return math.ceil(nano * (self.find_factor(policy, clusters) if factor is None else factor(clusters)))
 
     def find_factor(self, policy: Policy, clusters: int) -> Fraction:
-        """The multiple that `bound_lists` takes, where the claim leaves it to the family."""
+        """Return the multiple that `bound_lists` takes if the claim leaves it to the family."""
         raise InvalidArgument(f"nothing says what the lists of {policy.protect.method} lose.", where="method")
 
     # words
 
     def describe_lists(self, plan: Plan) -> str:
-        """The public bound on the loss of a column's whole list under a claim for each centroid: from declared facts alone."""
+        """Return a sentence on the public bound on the loss of a column's whole list, for a claim for each centroid: from
+        declared facts only."""
         policy, lists = plan.policy, plan.policy.claim.lists
         if lists is SAME:
             return lists.text
@@ -208,12 +209,12 @@ class Family(ABC, Generic[Options]):
         return POLICY("bound.lists_of_clusters", bound=bound, rows=rows, clusters=plan.clusters, words=lists.text)
 
     def describe_table(self, policy: Policy, clusters: int | None = None, rows: int | None = None) -> str:
-        """What is known of the widest scope, everything that a reader of the table sees; a number where that of the rows is
-        known."""
+        """Return a sentence on the bound at the widest scope, everything that a reader of the table sees; a number if the number
+        of rows is known."""
         return POLICY("bound.whole_table", words=self.bound_table(policy, clusters, rows))
 
     def bound_table(self, policy: Policy, clusters: int | None = None, rows: int | None = None) -> str:
-        """What is known of everything that a reader of the table sees, without saying so."""
+        """Return the bound at that scope, without naming the scope."""
         if not policy.covers_table:
             return POLICY("bound.none")
         if policy.claim.lists is SAME:
@@ -227,7 +228,7 @@ class Family(ABC, Generic[Options]):
         return format_nano(self.bound_lists(policy, policy.rows_epsilon or 0, records=rows) + (policy.tables_cost or 0))
 
     def describe_claim(self, policy: Policy) -> str:
-        """The epsilon of a release with what it is of, and where values are swapped what that promises."""
+        """Return the epsilon of a release with what it covers, and if values are swapped, what swapping promises."""
         claim = self._describe_claim_of_columns(policy)
         return claim if policy.swap is None else POLICY("claim.swapped", claim=claim, people=describe_block(policy))
 
@@ -239,42 +240,42 @@ class Family(ABC, Generic[Options]):
         return POLICY("claim.centroids", amount=amount, definition=definition, parts=parts, table=table)
 
     def describe_headline(self, policy: Policy) -> str:
-        """The claim as one number for all that a package has, like "epsilon 3 at delta 0.000001 (rho 0.18506984) for everything
-        in this package"; empty where it is several."""
+        """Return the claim as one number for everything in a package, like "epsilon 3 at delta 0.000001 (rho 0.18506984) for
+        everything in this package"; empty if there are several."""
         return ""
 
     def describe_method(self, policy: Policy) -> str:
-        """The method in words."""
+        """Return the name of the method in a sentence."""
         return policy.method.summary
 
     def describe_parts(self, policy: Policy) -> str:
-        """What random parts mean for the claim: nothing where there are none."""
+        """Return what random parts mean for the claim; empty without any."""
         if policy.parts == 1:
             return ""
         return POLICY("claim.parts", parts=policy.parts)
 
     def state_parts(self, policy: Policy) -> str:
-        """What the formal statement adds where there are several random parts."""
+        """Return what the formal statement adds if there are several random parts."""
         return POLICY("statement.parts") if policy.adds_up else ""
 
     def explain_parts(self, policy: Policy) -> Iterator[str]:
-        """What else there is to say of random parts in the plan."""
+        """Yield further sentences of the plan on random parts."""
         yield from ()
 
     def before_claim(self, policy: Policy) -> Iterator[tuple[str, str]]:
-        """Paragraphs of the plan, each under its label, between the method and its definition."""
+        """Yield paragraphs of the plan, each with its label, between the method and its definition."""
         yield from ()
 
     @abstractmethod
     def after_claim(self, plan: Plan) -> Iterator[tuple[str, str]]:
-        """Paragraphs of the plan, each under its label, after the claim."""
+        """Yield paragraphs of the plan, each with its label, after the claim."""
 
     def describe_before(self, policy: Policy) -> str:
-        """What the noise of the plan is before: ", before ..."; empty where nothing is done to noisy values."""
+        """Return what happens after the noise of the plan: ", before ..."; empty if nothing is done to noisy values."""
         return ""
 
     def list_uncovered(self, policy: Policy) -> Iterator[str]:
-        """What the claim does not protect, a sentence each."""
+        """Yield a sentence for each thing that the claim does not protect."""
         if policy.claim.definition.fixes_scales:
             yield POLICY("uncovered.groups")
             yield SCALES_FIXED
@@ -299,11 +300,11 @@ class Family(ABC, Generic[Options]):
         yield POLICY("uncovered.statistics")
 
     def describe_open_table(self, policy: Policy) -> str:
-        """Why nothing bounds the table as a whole."""
+        """Return why nothing bounds the table as a whole."""
         return POLICY("uncovered.table")
 
     def describe_swap(self, policy: Policy) -> Iterator[tuple[str, str]]:
-        """Paragraphs of the plan on swapping; none without."""
+        """Yield paragraphs of the plan on swapping; none without."""
         if policy.swap is not None:
             yield "swap", POLICY("swap.done", k=policy.block_size, columns=name_some(policy.swapped_columns))
             yield "", POLICY("swap.linked", share=format_percent(1 / policy.swap.k))
@@ -311,24 +312,24 @@ class Family(ABC, Generic[Options]):
                 yield "not covered", words
 
     def view_options(self, policy: Policy) -> dict[str, str | None]:
-        """The options that the plan names for scripts, by their key there."""
+        """Return the options that the plan names for scripts, by their key there."""
         return {}
 
 
 def _round_up(nano: int) -> int:
-    """To hundredths."""
+    """Return the amount rounded up to hundredths."""
     return -(-nano // 10_000_000) * 10_000_000
 
 
 def _describe_blocks(policy: Policy) -> Iterator[str]:
-    """What neither epsilon nor blocks cover where values are swapped."""
+    """Yield what neither epsilon nor blocks cover if values are swapped."""
     yield POLICY("uncovered.table_swapped", k=policy.block_size)
     if entries := [name for name in policy.swapped_columns if name not in policy.noise_columns]:
         yield POLICY("uncovered.swapped_entries", columns=name_some(entries))
 
 
 def describe_block(policy: Policy) -> str:
-    """Whose values may stand in a row where values are swapped: at least so many people, and what they have in common."""
+    """Return whose values may be in a row if values are swapped: the least number of people, and what they have in common."""
     assert policy.swap is not None  # noqa: S101  for the type checker
     quasi = policy.released_quasi
     if not quasi:
@@ -337,7 +338,7 @@ def describe_block(policy: Policy) -> str:
 
 
 def tell_copies(policy: Policy) -> Iterator[str]:
-    """What columns that are released without noise tell of masked ones, for both are made of the same."""
+    """Yield what columns released without noise reveal about masked ones, if both are made from the same columns."""
     if not policy.derive:
         return
     masked = {name: _sources(policy, name) for name in policy.noise_columns}
@@ -347,19 +348,19 @@ def tell_copies(policy: Policy) -> Iterator[str]:
 
 
 def _sources(policy: Policy, name: str) -> set[str]:
-    """The columns of the source that one is made of, or itself."""
+    """Return the columns of the source that a column is made from, or the column itself."""
     return set(list_leaves(policy.derive, name)) if name in policy.derive else {name}
 
 
 def _bound_by_clusters(policy: Policy) -> str:
-    """A bound that is some times the epsilon of the rows, and what the tables add to it."""
+    """Return a bound that is a multiple of the epsilon of the rows, and what the tables add to it."""
     if not policy.tables:
         return POLICY("bound.clusters")
     return POLICY("bound.clusters_and_tables", amount=format_nano(policy.tables_cost or 0))
 
 
 def epsilon_words(policy: Policy) -> str:
-    """The epsilon of a release, and how the columns share it."""
+    """Return the epsilon of a release, and how the columns share it, as text."""
     parts = policy.column_epsilon
     if len(parts) == 1:
         [(name, part)] = parts.items()
@@ -381,7 +382,8 @@ def epsilon_words(policy: Policy) -> str:
 
 
 def amount_words(policy: Policy, nano: int) -> str:
-    """An amount in the unit of a policy: of rho with the epsilon that it is at the policy's delta, never an epsilon without."""
+    """Return an amount in the unit of a policy as text: for rho with the epsilon that it gives at the policy's delta, never an
+    epsilon without delta."""
     if policy.delta is None:
         return POLICY("amount.epsilon", epsilon=format_nano(nano))
     epsilon, delta = format_nano(policy.in_epsilon(nano)), decimal_text(policy.delta)
@@ -389,7 +391,7 @@ def amount_words(policy: Policy, nano: int) -> str:
 
 
 def together_words(policy: Policy) -> str:
-    """The masked columns as one thing."""
+    """Return a phrase for the masked columns as one thing."""
     names = list(policy.noise_columns)
     if len(names) == 1:
         return POLICY("claim.one_column", column=names[0])

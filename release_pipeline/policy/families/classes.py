@@ -21,7 +21,7 @@ from release_pipeline.policy.values.formats import name_some
 from release_pipeline.policy.values.text import Path, Problem
 from release_pipeline.sentences import POLICY
 
-MAX_NODES = 1_000_000  # of the lattice of levels
+MAX_NODES = 1_000_000  # in the lattice of levels
 GROUPINGS = {
     "ola": "one level of every hierarchy for all records, the one that loses least (OLA09)",
     "mondrian": "classes are cut in two as long as both parts are large enough, each with labels of its own (MON06)",
@@ -29,7 +29,7 @@ GROUPINGS = {
 
 
 class ClassFamily(Family[KEpsilonOptions]):
-    """Groups by generalised quasi-identifiers, nothing of them released raw."""
+    """Groups by generalised quasi-identifiers, of which nothing is released raw."""
 
     single_records = "a class counts records, and k of them may be fewer than k people."
     part_words = "each grouped on its own"
@@ -54,7 +54,7 @@ class ClassFamily(Family[KEpsilonOptions]):
             yield ("protect", "grouping"), what, "Use fewer columns or levels, or mondrian."
 
     def check_suppression(self, parts: Parts, protect: KEpsilonOptions) -> Iterator[Problem]:
-        """Shares of what the grouping and the noise may drop."""
+        """Yield what is wrong with the shares that the grouping and the noise may drop."""
         rule = parts.suppress
         if rule is not None and not isinstance(rule, SuppressClasses):
             what = f"the classes of {protect.method} have k records already; quasi_groups_below is for other methods."
@@ -64,7 +64,7 @@ class ClassFamily(Family[KEpsilonOptions]):
             yield ("suppress", "grouping_at_most"), what, "Remove it."
 
     def plan_columns(self, policy: Policy, clusters: int | None) -> Iterator[ColumnPlan]:
-        """The noise of each column in a class as wide as the domain; every record has separate noise."""
+        """Yield the noise of each column in a class as wide as the domain; every record has separate noise."""
         for name, column in policy.noise_columns.items():
             grid, epsilon = column.exact_grid, policy.column_epsilon[name]
             step = float(grid.step)
@@ -72,39 +72,39 @@ class ClassFamily(Family[KEpsilonOptions]):
             yield ColumnPlan(name, epsilon, noise, noise / (grid.width * step), True, counted_in=column.noise_unit)
 
     def describe_claim(self, policy: Policy) -> str:
-        """k, and the epsilon within each class."""
+        """Return k, and the epsilon within each class, as text."""
         short, parts = policy.claim.definition.short, self.describe_parts(policy)
         return POLICY("claim.classes", k=policy.protect.k, amount=epsilon_words(policy), definition=short, parts=parts)
 
     def describe_parts(self, policy: Policy) -> str:
-        """What random parts mean for the claim: nothing where there are none."""
+        """Return what random parts mean for the claim; empty without any."""
         if policy.parts == 1:
             return super().describe_parts(policy)
         return POLICY("claim.grouped_parts", parts=policy.parts)
 
     def state_parts(self, policy: Policy) -> str:
-        """What the formal statement adds where there are several random parts."""
+        """Return what the formal statement adds if there are several random parts."""
         return POLICY("statement.parts_of_classes")
 
     def explain_parts(self, policy: Policy) -> Iterator[str]:
-        """What else there is to say of random parts in the plan."""
+        """Yield further sentences of the plan on random parts."""
         yield "a class is all records with the same labels, of whatever parts: noise is as large as it is wide"
 
     def before_claim(self, policy: Policy) -> Iterator[tuple[str, str]]:
-        """How classes are made."""
+        """Yield how classes are made."""
         protect = self.of(policy)
         by = f", least by {protect.chosen_metric}" if protect.grouping == "ola" else ""
         yield "grouping", f"{protect.grouping}: {GROUPINGS[protect.grouping]}{by}"
 
     def after_claim(self, plan: Plan) -> Iterator[tuple[str, str]]:
-        """What suppression makes of the claim, and what is not covered."""
+        """Yield how suppression changes the claim, and what is not covered."""
         yield from (("", words) for words in self._state_kept(plan.policy))
         for sentence in self.list_uncovered(plan.policy):
             yield "not covered", sentence
         yield "series", NOTHING_ADDS_UP
 
     def _state_kept(self, policy: Policy) -> Iterator[str]:
-        """What the claim becomes where records are dropped for standing out: nothing where none are."""
+        """Yield how the claim changes if records are dropped for standing out; nothing if none are."""
         protect = self.of(policy)
         if not _drops_after_noise(policy):
             return
@@ -116,7 +116,7 @@ class ClassFamily(Family[KEpsilonOptions]):
         )
 
     def list_uncovered(self, policy: Policy) -> Iterator[str]:
-        """What the claim does not protect, a sentence each."""
+        """Yield a sentence for each thing that the claim does not protect."""
         yield POLICY("uncovered.class")
         if policy.kept_columns:
             yield POLICY("uncovered.kept_in_class", columns=name_some(policy.kept_columns))
@@ -129,7 +129,7 @@ class ClassFamily(Family[KEpsilonOptions]):
         yield POLICY("uncovered.facts")
 
     def view_options(self, policy: Policy) -> dict[str, str | None]:
-        """The options that the plan names for scripts, by their key there."""
+        """Return the options that the plan names for scripts, by their key there."""
         return {"grouping": self.of(policy).grouping}
 
 

@@ -1,4 +1,4 @@
-"""Methods that mask single columns, by sums or by counts; and what noise by rho, or at declared atoms, does to them."""
+"""Methods that mask single columns, by sums or by counts; and the effect of noise by rho, or at declared atoms, on them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ from release_pipeline.sentences import POLICY
 
 
 def warn_of_rho(policy: Policy, rows: int | None, *, times: int = 1) -> Iterator[str]:
-    """Where a claim by rho says less than it seems, or buys nothing: a delta that a record may fall under, and noise that is
-    larger than under eps-DP, the stronger definition, with the same epsilon. `times`: how many times more noise by rho a column
-    bears (the variance of Gaussian noise over that of Laplace noise on a sum), before its released values are worse."""
+    """Yield a warning if a claim by rho is weaker than it looks, or has no benefit: a delta so large that a record may fall under
+    it, and noise that is larger than under eps-DP, the stronger definition, with the same epsilon. `times`: how many times more
+    noise by rho a column bears (the variance of Gaussian noise over that of Laplace noise on a sum), before its released values
+    are worse."""
     total = policy.protect.epsilon
     if policy.delta is None or total is None:
         return
@@ -49,8 +50,7 @@ def warn_of_rho(policy: Policy, rows: int | None, *, times: int = 1) -> Iterator
         )
 
 
-# What a policy's noise leaves of the shares of records at declared atoms, as far as declared facts
-# tell it.
+# The effect of a policy's noise on the shares of records at declared atoms, as far as declared facts determine it.
 
 
 SHOWN = 12
@@ -58,13 +58,13 @@ WAY_OUT = "Use idp-cbls or idp-ls at scope column, a larger epsilon or a coarser
 
 
 def list_atoms(column: NoiseColumn) -> str:
-    """The atoms of a column in a sentence, the first dozen if there are many."""
+    """Return the atoms of a column in a sentence, the first dozen if there are many."""
     shown = ", ".join(map(column.say, column.atoms[:SHOWN]))
     return f"{shown} and {len(column.atoms) - SHOWN} more" if len(column.atoms) > SHOWN else shown
 
 
 def _describe_kept_atoms(policy: Policy) -> str:
-    """What becomes of the atoms of a column when order is restored."""
+    """Return what happens to the atoms of a column when order is restored."""
     if policy.consistency == "none":
         return ": no order is restored that could move them"
     if policy.claim.keeps_atoms:
@@ -73,14 +73,15 @@ def _describe_kept_atoms(policy: Policy) -> str:
 
 
 def warn_of_atoms(policy: Policy, rows: int | None) -> Iterator[str]:
-    """Where the share of records at an atom may differ by more than two points of 100, and why; a sentence for each column.
+    """Yield a sentence for each column in which the share of records at an atom may change by more than two percentage points,
+    and why.
 
-    idp-cbls, and idp-ls at scope column. A cluster of equal values has no noise. Of the records at an atom those in full clusters
-    stay; the others stand in the clusters at both ends of the heap, with k - 1 of them in the first, and in the last k - 1, or
-    2 k - 2 where it is the last of all: 3 (k - 1) at the most.
+    idp-cbls, and idp-ls at scope column. A cluster of equal values has no noise. Records at an atom that are in full clusters
+    stay there; the others are in the clusters at both ends of the heap: k - 1 in the first, and k - 1 in the last, or 2 k - 2 if
+    it is the last of all, so at most 3 (k - 1).
 
-    dp-um with order restored: `reach_of_atoms`. Otherwise every cluster (with laplace every record) has noise of its own, and a
-    value at an atom stays there if that is rounded to nothing.
+    dp-um with order restored: `reach_of_atoms`. Otherwise every cluster (with laplace every record) has separate noise, and a
+    value at an atom stays there if its noise rounds to 0.
     """
     for name, column in policy.noise_columns.items():
         if not column.atoms:
@@ -129,13 +130,12 @@ def _of_part(policy: Policy) -> str:
 
 
 def _rounded_to_nothing(scale: int, k: int, *, clamps: bool) -> float:
-    """P[|Z| < k/2] of the discrete Laplace; of Z = 0 where values stay where the noise put them."""
+    """Return P[|Z| < k/2] of the discrete Laplace; P[Z = 0] if values stay where the noise put them."""
     most = (k - 1) // 2 if clamps else 0
     return 1 - 2 * math.exp(-(most + 1) / scale) / (1 + math.exp(-1 / scale))
 
 
-# The methods that work column by column: laplace, dp-um, idp-ls, idp-cbls, and what else the
-# catalogue has of their family.
+# The methods that work column by column: laplace, dp-um, idp-ls, idp-cbls, and all others of their family in the catalogue.
 
 
 _OPEN_TABLE = (
@@ -145,12 +145,12 @@ _OPEN_TABLE = (
 
 
 class ColumnFamily(Family[ColumnOptions]):
-    """Every column has its own clusters, or every record noise of its own."""
+    """Every column has its own clusters, or every record separate noise."""
 
     single_records = "individual differential privacy does not cover groups."
 
     def find_contradictions(self, parts: Parts, protect: ColumnOptions) -> Iterator[Problem]:
-        """A k where the method has clusters, order restored only where that is free, and nothing generalised."""
+        """Yield a problem for a wrong k, for an order that is not free to restore, and for generalised columns."""
         if not protect.spec.takes_k:
             if protect.k is not None:
                 yield ("protect", "k"), f"{protect.method} masks every record on its own and has no k.", "Remove k."
@@ -164,7 +164,7 @@ class ColumnFamily(Family[ColumnOptions]):
         yield from refuse_generalised(parts, f"{protect.method} works on single columns and generalises none.")
 
     def check_column(self, parts: Parts, protect: ColumnOptions, name: str, *, width: int, share: Epsilon) -> Iterator[Problem]:
-        """Noise that could leave 64 bits, by the largest scale over all data: declared facts give it."""
+        """Yield noise that could leave 64 bits, by the largest scale over all data, which declared facts give."""
         try:
             rows, grid = parts.least_rows(protect.k), parts.noise_columns[name].exact_grid
             self._check_sizes(protect, grid, share, rows)
@@ -186,7 +186,7 @@ class ColumnFamily(Family[ColumnOptions]):
         )
 
     def plan_columns(self, policy: Policy, clusters: int | None) -> Iterator[ColumnPlan]:
-        """The noise of each column, by the rule of the scales: exactly where anybody can compute it, else the worst over all
+        """Yield the noise of each column, by the rule for its scales: exact if anybody can compute it, else the worst over all
         data."""
         protect, sums = self.of(policy), policy.method.sums or PLAIN
         k, rule = protect.k or 1, rule_of(policy.claim)
@@ -198,19 +198,19 @@ class ColumnFamily(Family[ColumnOptions]):
             yield ColumnPlan(name, epsilon, noise, share, not rule.is_public, unit=policy.unit, counted_in=column.noise_unit)
 
     def check_rows(self, policy: Policy, rows: int) -> None:
-        """Refuse so many rows by the largest scale over all data, in the largest random part."""
+        """Refuse so many rows if the largest scale over all data, in the largest random part, does not fit."""
         protect, records = self.of(policy), -(-rows // policy.parts)
         for name, column in policy.noise_columns.items():
             share, grid = policy.column_epsilon[name], column.exact_grid
             self._check_sizes(protect, grid, share, records)
 
     def list_warnings(self, policy: Policy, rows: int | None) -> Iterator[str]:
-        """What becomes of the shares at atoms, and what a claim by rho costs."""
+        """Yield warnings about shares at atoms, and about the cost of a claim by rho."""
         yield from warn_of_atoms(policy, rows)
         yield from warn_of_rho(policy, rows)
 
     def after_claim(self, plan: Plan) -> Iterator[tuple[str, str]]:
-        """What wider scopes have, what is not covered, and what becomes of order, atoms and domain."""
+        """Yield the bounds of wider scopes, what is not covered, and what happens to order, atoms and domain."""
         policy = plan.policy
         if policy.protect.scope == "centroid":
             yield "wider", f"column lists: {self.describe_lists(plan)}"
@@ -231,19 +231,19 @@ class ColumnFamily(Family[ColumnOptions]):
             yield "clamp", f"no: {what}"
 
     def describe_before(self, policy: Policy) -> str:
-        """Order and domain are restored after the noise."""
+        """Return that order and domain are restored after the noise."""
         if policy.clamps:
             return ", before order and domain are restored"
         return ", before order is restored" if policy.consistency == "isotonic" else ""
 
     def describe_open_table(self, policy: Policy) -> str:
-        """Why nothing bounds the table as a whole."""
+        """Return why nothing bounds the table as a whole."""
         if policy.method.by_record:
             return POLICY("uncovered.table_of_records")
         return POLICY("uncovered.table_of_ranks")
 
     def view_options(self, policy: Policy) -> dict[str, str | None]:
-        """The options that the plan names for scripts, by their key there."""
+        """Return the options that the plan names for scripts, by their key there."""
         return {"clamp": None if policy.clamps else "no"}
 
 
@@ -260,28 +260,28 @@ def _describe_consistency(policy: Policy) -> str:
 # The methods that count by value: dp-cdf.
 
 
-# Counts of one column share its part among many levels: they gain by rho what several columns gain. Of 40,000 tax records at
-# epsilon 1 and 3 one column has less error by epsilon, at a ratio of 14 and 15; two, at 7, are about even; three and more have
-# less by rho.
+# Counts of one column share its budget among many levels: they gain from rho what several columns gain. With 40,000 tax records
+# at epsilon 1 and 3, one column has less error by epsilon, at a ratio of 14 and 15; two, at 7, are about even; three and more
+# have less by rho.
 WORSE_BY_RHO = 10
 
 
 class ByValueFamily(Family[ByValueOptions]):
-    """Every column is counted by value, and its ranks are given what explains the counts."""
+    """Every column is counted by value, and its ranks are given values that explain the counts."""
 
     single_records = "its definition does not cover groups."
     publishes_counts = True
 
     def find_contradictions(self, parts: Parts, protect: ByValueOptions) -> Iterator[Problem]:
-        """Nothing is generalised."""
+        """Yield a problem for every generalised column."""
         yield from refuse_generalised(parts, f"{protect.method} works on single columns and generalises none.")
 
     def check_column(self, parts: Parts, protect: ByValueOptions, name: str, *, width: int, share: Epsilon) -> Iterator[Problem]:
-        """Noise on counts is as large on every grid, and fits for every epsilon that can be named."""
+        """Yield nothing: noise on counts is equally large on every grid, and fits for every epsilon that can be declared."""
         yield from ()
 
     def declare(self, policy: Policy, name: str) -> ByValue:
-        """What is declared of a column, and what it may spend."""
+        """Return what is declared of a column, and what it may spend."""
         column = policy.noise_columns[name]
         return ByValue(
             column.exact_grid,
@@ -293,11 +293,11 @@ class ByValueFamily(Family[ByValueOptions]):
         )
 
     def budget(self, policy: Policy, name: str) -> Budget:
-        """What the counts of a column may lose together."""
+        """Return what the counts of a column may lose together."""
         return budget_of(policy.definition, policy.column_epsilon[name])
 
     def plan_columns(self, policy: Policy, clusters: int | None) -> Iterator[ColumnPlan]:
-        """The noise of counts, as anybody can compute it: of released values nothing is known without the data."""
+        """Yield the public noise of counts; nothing is known about released values without the data."""
         for name, epsilon in policy.column_epsilon.items():
             budget = self.budget(policy, name)
             first = budget.first()
@@ -306,7 +306,7 @@ class ByValueFamily(Family[ByValueOptions]):
             yield ColumnPlan(name, epsilon, None, None, False, of_counts=of_counts, unit=policy.unit)
 
     def check_rows(self, policy: Policy, rows: int) -> None:
-        """Counts of so few records are mostly noise: then sums by rank have less error."""
+        """Refuse so few records that counts are mostly noise: then sums by rank have less error."""
         records = rows // policy.parts
         for name in policy.noise_columns:
             budget = self.budget(policy, name)
@@ -321,14 +321,14 @@ class ByValueFamily(Family[ByValueOptions]):
                 )
 
     def list_warnings(self, policy: Policy, rows: int | None) -> Iterator[str]:
-        """How many records a release needs, where fewer could come."""
+        """Yield how many records a release needs, if fewer are possible."""
         needed = max(_least_records(self.budget(policy, name)) for name in policy.noise_columns) * policy.parts
         if rows is None or rows < needed:
             yield f"a release of fewer than {needed:,} records is refused before its charge: counts would be mostly noise"
         yield from warn_of_rho(policy, rows, times=WORSE_BY_RHO)
 
     def after_claim(self, plan: Plan) -> Iterator[tuple[str, str]]:
-        """What is not covered, and what is done with atoms, centre and tail."""
+        """Yield what is not covered, and what is done with atoms, centre and tail."""
         policy = plan.policy
         if policy.swap is None:
             yield "not covered", _OPEN_TABLE
@@ -341,17 +341,17 @@ class ByValueFamily(Family[ByValueOptions]):
         yield "released", "inside the declared domain, on the declared grid; the noisy counts are in the package too"
 
     def describe_open_table(self, policy: Policy) -> str:
-        """Why nothing bounds the table as a whole."""
+        """Return why nothing bounds the table as a whole."""
         return POLICY("uncovered.table_by_value")
 
 
 def _least_records(budget: Budget) -> int:
-    """How many records counts by value need under this budget."""
+    """Return how many records counts by value need under this budget."""
     return math.ceil(LEAST_STRENGTH / budget.strength)
 
 
 def _describe_column(column: NoiseColumn) -> Iterator[str]:
-    """What is declared of a column beyond its domain."""
+    """Yield what is declared of a column besides its domain."""
     centre = column.exact_grid.lo + column.exact_centre * column.exact_grid.step
     yield f"cells are finest at {column.say(centre)}"
     if column.atoms:

@@ -42,7 +42,8 @@ class VectorFamily(Family[DpMdavOptions]):
     single_records = "individual differential privacy does not cover groups."
 
     def find_contradictions(self, parts: Parts, protect: DpMdavOptions) -> Iterator[Problem]:
-        """Clusters that are large enough, a curve through few enough columns, and nothing kept where the table is claimed."""
+        """Yield a problem for clusters that are too small, too many columns for a curve, and kept columns if the table is
+        claimed."""
         yield from refuse_generalised(parts, f"{protect.method} makes clusters of numbers and generalises no column.")
         least = STATISTICS[protect.statistic][0].least_k
         if protect.k < least:
@@ -58,18 +59,18 @@ class VectorFamily(Family[DpMdavOptions]):
                 yield ("columns", name, "do"), what, "Mask or drop it, or claim scope: centroid."
 
     def describe_protected(self, protect: DpMdavOptions) -> tuple[str, str]:
-        """What protects single records alone, and why."""
+        """Return what is protected only for single records, and why."""
         return f"{protect.method} with {protect.statistic} sums", self.single_records
 
     def check_noise(self, parts: Parts, protect: DpMdavOptions) -> Iterator[Problem]:
-        """Noise that could leave 64 bits, of each column and of all together."""
+        """Yield noise that could leave 64 bits, for each column and for all together."""
         yield from super().check_noise(parts, protect)
         if all(share.nano for share in split_epsilon(protect, parts.noise_columns).values()):
             least = STATISTICS[protect.statistic][0].least_k
             yield from check_together(parts, protect.cluster(parts.noise_columns), least_k=least)
 
     def check_suppression(self, parts: Parts, protect: DpMdavOptions) -> Iterator[Problem]:
-        """Nothing is suppressed."""
+        """Yield a problem if anything is to be suppressed."""
         if parts.suppress is not None and isinstance(parts.suppress, protect.suppression):
             what = f"{protect.method} suppresses nothing: which records were dropped would be covered by no claim."
             yield ("suppress",), what, "Remove it."
@@ -77,7 +78,8 @@ class VectorFamily(Family[DpMdavOptions]):
             yield from super().check_suppression(parts, protect)
 
     def plan_columns(self, policy: Policy, clusters: int | None) -> Iterator[ColumnPlan]:
-        """Exact for plain sums, whose scales are public; for trimmed ones the worst over all data (`worst_scales`)."""
+        """Yield the noise of each column: exact for plain sums, whose scales are public; the worst over all data (`worst_scales`)
+        for trimmed ones."""
         protect = self.of(policy)
         grids = [column.exact_grid for column in policy.noise_columns.values()]
         exact = protect.statistic == "plain"
@@ -88,24 +90,24 @@ class VectorFamily(Family[DpMdavOptions]):
         if exact or protect.scope == "centroid":
             noise = [mean_magnitude(t) / protect.k for t in public_scales(widths, spec, clusters=clusters or 1)]
         else:
-            sizes = 2 * protect.k - 1  # what the bound is for; the mean noise of a centroid is the scale over the size
+            sizes = 2 * protect.k - 1  # the largest cluster; the mean noise of a centroid is the scale over the size
             noise = [t / sizes for t in worst_scales(widths, spec, clusters=clusters or 1)]
         for (name, part), grid, amount in zip(policy.column_epsilon.items(), grids, noise, strict=True):
             unit = policy.noise_columns[name].noise_unit
             yield ColumnPlan(name, part, amount * float(grid.step), amount / grid.width, not exact, counted_in=unit)
 
     def check_rows(self, policy: Policy, rows: int) -> None:
-        """Sums and noise of all columns together."""
+        """Refuse so many rows if sums and noise of all columns together might not fit."""
         check_vector_rows(policy, self.of(policy).cluster(policy.noise_columns), rows)
 
     def find_factor(self, policy: Policy, clusters: int) -> Fraction:
-        """A chain changes up to p plain centroids by what the order allows (`order_reach`), since sum_j sum_a |change| eps_a /
-        W_a <= epsilon reach."""
+        """Return the factor: a chain changes up to p plain centroids by what the order allows (`order_reach`), since sum_j sum_a
+        |change| eps_a / W_a <= epsilon reach."""
         widths = [column.exact_grid.width for column in policy.noise_columns.values()]
         return find_reach(widths, self.of(policy).cluster(policy.noise_columns), clusters=clusters)
 
     def describe_claim(self, policy: Policy) -> str:
-        """The epsilon of a release with what it is of."""
+        """Return the epsilon of a release with what it covers."""
         if policy.protect.scope != "table":
             return super().describe_claim(policy)
         short, columns = policy.claim.definition.short, together_words(policy)
@@ -113,11 +115,11 @@ class VectorFamily(Family[DpMdavOptions]):
         return POLICY("claim.whole_table", epsilon=epsilon, definition=short, columns=columns, parts=parts)
 
     def describe_method(self, policy: Policy) -> str:
-        """The method in words, with the order that clusters are cut from."""
+        """Return the name of the method in a sentence, with the order that clusters are cut from."""
         return POLICY("method.order", summary=policy.method.summary, order=self._describe_order(policy))
 
     def after_claim(self, plan: Plan) -> Iterator[tuple[str, str]]:
-        """The order, what wider scopes have, and what is not covered."""
+        """Yield the order, the bounds of wider scopes, and what is not covered."""
         policy = plan.policy
         yield "order", self._describe_order(policy)
         if policy.protect.scope == "centroid":
@@ -130,11 +132,11 @@ class VectorFamily(Family[DpMdavOptions]):
         yield "", APPEARS
 
     def describe_before(self, policy: Policy) -> str:
-        """Values are moved into the domain after the noise."""
+        """Return that values are moved into the domain after the noise."""
         return ", before the domain is restored"
 
     def view_options(self, policy: Policy) -> dict[str, str | None]:
-        """The options that the plan names for scripts, by their key there."""
+        """Return the options that the plan names for scripts, by their key there."""
         protect = self.of(policy)
         return {"order": protect.order, "statistic": protect.statistic}
 
@@ -145,11 +147,11 @@ class VectorFamily(Family[DpMdavOptions]):
 
 
 def check_together(parts: Parts, spec: Insensitive | MdavSpec, *, least_k: int) -> Iterator[Problem]:
-    """Sums and noise of the columns together that could leave 64 bits: for as many rows as the policy says there are at least."""
+    """Yield sums and noise of the columns together that could leave 64 bits, for the fewest rows that the policy allows."""
     try:
         widths = [column.exact_grid.width for column in parts.noise_columns.values()]
     except ReleasePipelineError:
-        return  # a fault of the column, which says so
+        return  # the column's own check reports it
     if not widths or spec.k < least_k:
         return
     try:
@@ -164,7 +166,7 @@ def check_vector_rows(policy: Policy, spec: Insensitive | MdavSpec, rows: int) -
     check_vector_sizes(widths, spec, clusters=policy.count_clusters(rows) or 1)
 
 
-# mdav: k-anonymity by clusters of alike records, all columns together, whose centroids are exact.
+# mdav: k-anonymity by clusters of similar records, all columns together, whose centroids are exact.
 
 
 class MdavFamily(Family[MdavOptions]):
@@ -174,7 +176,7 @@ class MdavFamily(Family[MdavOptions]):
     makes_groups_of_masked = True
 
     def find_contradictions(self, parts: Parts, protect: MdavOptions) -> Iterator[Problem]:
-        """Nothing is generalised."""
+        """Yield a problem for every generalised column."""
         yield from refuse_generalised(parts, f"{protect.method} makes clusters of numbers and generalises no column.")
 
     def check_noise(self, parts: Parts, protect: MdavOptions) -> Iterator[Problem]:
@@ -182,25 +184,25 @@ class MdavFamily(Family[MdavOptions]):
         yield from check_together(parts, protect.cluster(parts.noise_columns), least_k=1)
 
     def plan_columns(self, policy: Policy, clusters: int | None) -> Iterator[ColumnPlan]:
-        """No noise."""
+        """Yield nothing: there is no noise."""
         yield from (ColumnPlan(name, None, 0.0, 0.0, False) for name in policy.noise_columns)
 
     def check_rows(self, policy: Policy, rows: int) -> None:
-        """Sums of all columns together."""
+        """Refuse so many rows if sums of all columns together might not fit."""
         check_vector_rows(policy, self.of(policy).cluster(policy.noise_columns), rows)
 
     def describe_claim(self, policy: Policy) -> str:
-        """How many records share their masked values."""
+        """Return how many records share their masked values."""
         return POLICY("claim.mdav", k=policy.protect.k, columns=together_words(policy), parts=self.describe_parts(policy))
 
     def after_claim(self, plan: Plan) -> Iterator[tuple[str, str]]:
-        """What is not covered."""
+        """Yield what is not covered."""
         for sentence in self.list_uncovered(plan.policy):
             yield "not covered", sentence
         yield "series", NOTHING_ADDS_UP
 
     def list_uncovered(self, policy: Policy) -> Iterator[str]:
-        """What the claim does not protect, a sentence each."""
+        """Yield a sentence for each thing that the claim does not protect."""
         yield POLICY("uncovered.cluster")
         yield POLICY("uncovered.agreeing")
         if policy.kept_columns:

@@ -37,17 +37,17 @@ INSTEAD_OF_WEIGHT = (
 _EVERYTHING = "everything that a reader of the release sees"
 _LESS_TOGETHER = "; on average less where several columns are counted together, which noisy counts of columns decide"
 _MILLIONTH = NANO // 1_000_000
-_PARTS = (100, 10, 2)  # of the records: groups whose means a plan speaks of
+_PARTS = (100, 10, 2)  # shares of the records (1 in so many): groups whose means a plan describes
 
 
 class WholeTableFamily(Family[WholeTableOptions]):
-    """All columns are counted together, and rows are made of the noisy counts."""
+    """All columns are counted together, and rows are made from the noisy counts."""
 
     single_records = "its definition does not cover groups."
     publishes_counts = True
 
     def find_contradictions(self, parts: Parts, protect: WholeTableOptions) -> Iterator[Problem]:
-        """Every released column is synthetic: one that is not would have no bound."""
+        """Yield a problem for every released column that is not synthetic: it would have no bound."""
         yield from refuse_generalised(parts, f"{protect.method} makes up every row, and generalises none.")
         for name in parts.kept_columns:
             what = f"'{name}' would be released as it is, and {protect.method} has one claim for {_EVERYTHING}."
@@ -76,14 +76,15 @@ class WholeTableFamily(Family[WholeTableOptions]):
             yield ("columns",), what, "Drop some."
 
     def check_noise(self, parts: Parts, protect: WholeTableOptions) -> Iterator[Problem]:
-        """Too little for as many records as there are at least; as a release of them would be refused, too."""
+        """Yield a problem if the budget is too small for the fewest records that the policy allows; a release of them would be
+        refused, too."""
         rows = parts.gates.min_rows if parts.gates else None
         if rows is None or not parts.complete:
             return
         try:
             make = maker_of(parts.columns)
             lacking = "" if is_enough(make(rows, budget_for(protect))) else describe_lack(make, rows, protect)
-        except ReleasePipelineError as error:  # of a column, which says so; or of the budget
+        except ReleasePipelineError as error:  # a column's own check reports it; or the check of the budget does
             if error.where == "epsilon":
                 yield ("protect", "epsilon"), error.what, error.remedy
             return
@@ -91,22 +92,22 @@ class WholeTableFamily(Family[WholeTableOptions]):
             yield ("protect", "epsilon"), f"min_rows is {rows:,}, and that is too little for {protect.method}.", lacking
 
     def check_suppression(self, parts: Parts, protect: WholeTableOptions) -> Iterator[Problem]:
-        """There is nothing to suppress."""
+        """Yield a problem if anything is to be suppressed: there is nothing to suppress."""
         if parts.suppress is not None:
             what = f"the rows of {protect.method} are nobody's, so that no small group is one of people."
             yield ("suppress",), what, "Remove suppress."
 
     def declare(self, policy: Policy, rows: int) -> Design:
-        """What is measured of so many records."""
+        """Return the design: what is measured for so many records."""
         return maker_of(policy.columns)(rows, budget_for(self.of(policy)))
 
     def plan_columns(self, policy: Policy, clusters: int | None) -> Iterator[ColumnPlan]:
-        """The noise of counts: of released values nothing is known without the data."""
+        """Yield the noise of counts; nothing is known about released values without the data."""
         for name in policy.noise_columns:
             yield ColumnPlan(name, None, None, None, False, of_counts=POLICY("noise.of_counts"), unit=policy.unit)
 
     def check_rows(self, policy: Policy, rows: int) -> None:
-        """Rows of so little would be mostly noise."""
+        """Refuse so few records, or so small a budget, that rows would be mostly noise."""
         design = self.declare(policy, rows)
         if not is_enough(design):
             budget = amount_words(policy, policy.protect.charged.nano if policy.protect.charged else 0).rstrip(",")
@@ -118,7 +119,7 @@ class WholeTableFamily(Family[WholeTableOptions]):
             )
 
     def list_warnings(self, policy: Policy, rows: int | None) -> Iterator[str]:
-        """How many records a release needs, where fewer could come; and what rows that are nobody's are not for."""
+        """Yield how many records a release needs, if fewer are possible; and what synthetic rows should not be used for."""
         needed = find_enough_records(maker_of(policy.columns), budget_for(self.of(policy)))
         if needed is None:
             yield "no number of records would be enough: every release is refused before its charge"
@@ -126,21 +127,21 @@ class WholeTableFamily(Family[WholeTableOptions]):
             yield f"a release of fewer than about {needed:,} records is refused before its charge: rows would be mostly noise"
 
     def describe_claim(self, policy: Policy) -> str:
-        """One number for all."""
+        """Return one number for the whole release."""
         definition, times = policy.claim.definition.short, _describe_times(policy)
         amount, given = _amount(policy), _describe_given(policy)
         return POLICY("claim.everything", amount=amount, definition=definition, given=given, times=times)
 
     def describe_headline(self, policy: Policy) -> str:
-        """What everything costs a person with all of their records, given that the gates passed."""
+        """Return what everything costs a person with all of their records, given that the gates passed."""
         return POLICY("amount.everything", amount=_amount(policy), given=_describe_given(policy))
 
     def bound_table(self, policy: Policy, clusters: int | None = None, rows: int | None = None) -> str:
-        """That the claim itself is for the whole table."""
+        """Return that the claim itself is for the whole table."""
         return POLICY("bound.same")
 
     def after_claim(self, plan: Plan) -> Iterator[tuple[str, str]]:
-        """What is counted, and with how much noise; what is released."""
+        """Yield what is counted, and with how much noise; and what is released."""
         policy = plan.policy
         names = list(declare_columns(policy.columns))
         pairs = len(names) * (len(names) - 1) // 2
@@ -158,7 +159,8 @@ class WholeTableFamily(Family[WholeTableOptions]):
 
 
 def declare_columns(columns: Mapping[str, AnyColumn]) -> dict[str, Column]:
-    """What is public about every released column, by name: the order of the file decides nothing, for the hash ignores it."""
+    """Return what is public about every released column, sorted by name: the order in the file must not matter, because the hash
+    ignores it."""
     declared: dict[str, Column] = {}
     for name, column in sorted(pick_synthetic(columns).items()):
         labels = len(column.reasons)
@@ -172,8 +174,8 @@ def declare_columns(columns: Mapping[str, AnyColumn]) -> dict[str, Column]:
 
 
 def describe_instead(policy: Policy) -> Iterator[str]:
-    """What dp-table would give in the place of a method that masks some columns and keeps others: no such method covers the kept
-    ones, nor rows that join them all."""
+    """Yield what dp-table would give instead of a method that masks some columns and keeps others: no such method covers the kept
+    columns, nor rows that join them all."""
     protect, total = policy.protect, policy.protect.charged
     could_be_counted = {**policy.noise_columns, **policy.kept_columns}
     columns = {name: column for name, column in could_be_counted.items() if column.role != "weight"}
@@ -182,7 +184,7 @@ def describe_instead(policy: Policy) -> Iterator[str]:
         return
     try:
         needed = find_enough_records(maker_of(columns), TableBudget(total.fraction, protect.by_rho))
-    except ReleasePipelineError:  # of a column, or of too little for any noise
+    except ReleasePipelineError:  # a fault of a column, or too small a budget for any noise
         return
     kind = f"{policy.unit} {total} of {'zCDP' if protect.by_rho else 'eps-DP'}"
     takes = "no number of records would be enough" if needed is None else f"it takes about {needed:,} records"
@@ -193,23 +195,23 @@ def describe_instead(policy: Policy) -> Iterator[str]:
 
 
 def maker_of(columns: Mapping[str, AnyColumn]) -> Make:
-    """What makes the design for a number of records and a budget."""
+    """Return the function that makes the design for a number of records and a budget."""
     declared = declare_columns(columns)
     return lambda records, budget: make_design(tuple(declared.values()), records, budget)
 
 
 def pick_synthetic(columns: Mapping[str, AnyColumn]) -> dict[str, NoiseColumn | ListedColumn]:
-    """The columns that are counted: of a policy whose rows are synthetic all that are released."""
+    """Return the columns that are counted: all released columns, if rows are synthetic."""
     return {name: column for name, column in columns.items() if isinstance(column, NoiseColumn | ListedColumn)}
 
 
 def budget_for(protect: WholeTableOptions) -> TableBudget:
-    """What the whole table may lose."""
+    """Return what the whole table may lose."""
     return TableBudget(protect.charged.fraction, protect.by_rho)
 
 
 def describe_lack(make: Make, rows: int, protect: WholeTableOptions) -> str:
-    """What would be enough: of records, or of epsilon."""
+    """Return how many records, or how much epsilon, would be enough."""
     budget, ways = budget_for(protect), list[str]()
     if (records := find_enough_records(make, budget)) is not None:
         ways.append(f"about {records:,} records")
@@ -220,15 +222,15 @@ def describe_lack(make: Make, rows: int, protect: WholeTableOptions) -> str:
 
 
 def _as_epsilon(amount: Fraction, protect: WholeTableOptions) -> str:
-    """A budget as the policy writes it."""
+    """Return a budget as the policy writes it."""
     if protect.by_rho and protect.delta is not None:
         return f"epsilon {show_figure(epsilon_of(int(amount * NANO), protect.delta) / NANO)} at the same delta"
     return f"epsilon {Epsilon(int(amount * NANO))}"
 
 
 def _amount(policy: Policy) -> str:
-    """The total. The epsilon of a rho is rounded up to a millionth, which hides that a rho is rounded down to fit the one
-    declared."""
+    """Return the total as text. The epsilon of a rho is rounded up to a millionth, which hides that a rho is rounded down to fit
+    the declared epsilon."""
     total = policy.epsilon or 0
     if policy.delta is None:
         return POLICY("amount.epsilon", epsilon=format_nano(total))
@@ -238,13 +240,14 @@ def _amount(policy: Policy) -> str:
 
 
 def _describe_given(policy: Policy) -> str:
-    """The gates that depend on the records: the claim is for a release that appears, which shows that they passed."""
+    """Return a sentence on the gates that depend on the records: the claim is for a release that appears, which shows that they
+    passed."""
     gates = list(describe_record_gates(policy))
     return POLICY("amount.given", gates=join_names(gates, "semicolon")) if gates else ""
 
 
 def _describe_times(policy: Policy) -> str:
-    """How the total comes of what one record costs, where a person may have several."""
+    """Return how the total follows from the cost of one record, if a person may have several."""
     records = policy.records_per_person
     if records == 1:
         return ""
@@ -256,7 +259,7 @@ def _describe_times(policy: Policy) -> str:
 
 
 def _describe_design(policy: Policy, design: Design) -> Iterator[tuple[str, str]]:
-    """How finely records are counted, and how much noise there is."""
+    """Yield how finely records are counted, and how much noise there is."""
     names = list(declare_columns(policy.columns))
     margin = show_figure(design.margins.magnitude)
     yield "counts", f"of a column's cells: noise {margin} on average, of {design.records:,} records"
@@ -264,7 +267,7 @@ def _describe_design(policy: Policy, design: Design) -> Iterator[tuple[str, str]
         deep = [f"{names[column]} {2**depth}" for column, (_, depth) in design.cuts.items()]
         yield "cells", f"of wide columns, cut where noisy ranks say, about: {name_some(deep)}"
     if design.pairs:
-        noise = next(iter(design.pairs.values()))  # that of every pair
+        noise = next(iter(design.pairs.values()))  # the same for every pair
         most = "about" if design.in_blocks else "at most"
         yield (
             "pairs",
@@ -275,7 +278,7 @@ def _describe_design(policy: Policy, design: Design) -> Iterator[tuple[str, str]
 
 
 def _describe_group_means(design: Design) -> Iterator[tuple[str, str]]:
-    """By how much noise moves the means of small and large groups."""
+    """Yield how far noise moves the means of small and large groups."""
     sizes = [people for part in _PARTS if (people := design.records // part)]
     off = max(
         (design.group_sum_deviation(pair, place) for pair in design.pairs for place in pair if not design.columns[place].nominal),

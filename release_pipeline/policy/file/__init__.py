@@ -1,1 +1,1 @@
-"""The policy file: its sections, and the one frozen object that is made of them."""
+"""The policy file: its sections, and the one frozen object that is made from them."""

@@ -1,4 +1,4 @@
-"""Who may read a release, and what a policy must say for it."""
+"""The audience of a release, and the descriptions that a policy must have for it."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ Reader: TypeAlias = Literal["public", "licensed", "internal"]
 
 
 class Everybody(Frozen):
-    """Everybody, for a reason: the release may link more rows than is usual for the public."""
+    """Everybody may read the release, for a stated reason: it may link more rows than is usual for the public."""
 
     public: Annotated[Words, Option(hint="Say why more than 10% of the rows may be linked; the card shows it.")]
 
 
 class Licensed(Frozen):
-    """Readers who are bound by terms."""
+    """Only readers bound by terms may read the release."""
 
     licensed: Annotated[Words, Option(hint="Name the readers and their terms, like: Researchers who signed the terms of use.")]
 
 
 def _read_audience(value: Any) -> Any:
-    """Refuse a mapping that names no kind of reader, or nothing of it, before the types are tried."""
+    """Refuse a mapping that names no kind of reader, or an empty one, before the types are tried."""
     if not isinstance(value, dict):
         return value
     given = cast(dict[str, Any], value)
@@ -57,21 +57,21 @@ Audience: TypeAlias = Annotated[Everybody | Licensed | Literal["public", "intern
 
 
 def name_readers(audience: Audience) -> Reader:
-    """The kind of readers."""
+    """Return the kind of readers."""
     if isinstance(audience, Everybody):
         return "public"
     return "licensed" if isinstance(audience, Licensed) else audience
 
 
 def find_terms(audience: Audience) -> str | None:
-    """The terms of licensed readers, or the reason for a public release that links more rows than is usual."""
+    """Return the terms of licensed readers, or the reason for a public release that links more rows than is usual."""
     if isinstance(audience, Everybody):
         return audience.public
     return audience.licensed if isinstance(audience, Licensed) else None
 
 
 def describe_audience(audience: Audience | None) -> str:
-    """Who may read a release, in words: with the terms of licensed readers, or the reason of a public release."""
+    """Return a sentence on who may read a release: with the terms of licensed readers, or the reason of a public release."""
     if audience is None:
         return POLICY("audience.missing")
     if isinstance(audience, Everybody):
@@ -81,9 +81,8 @@ def describe_audience(audience: Audience | None) -> str:
     return POLICY("audience.public") if audience == "public" else POLICY("audience.internal")
 
 
-# What a package says of the data as a whole, in the steward's words: what they are, whose, for what,
-# and on which terms. Nothing of it is inferred, and nothing that is released depends on it;
-# it is approved with the policy all the same.
+# The steward's description of the data as a whole: what they are, whose, for what, and on which terms. Nothing is inferred, and
+# no released value depends on it; it is still approved with the policy.
 
 
 _CODE = re.compile(r"-?[0-9]+")
@@ -91,7 +90,7 @@ _PERIODS: tuple[Every, ...] = get_args(Every)
 _SAY_PERIOD = "must be a year, a quarter, a month, a week or a day, like " + ", ".join(
     EXAMPLE[each] for each in ("year", "quarter", "month", "week", "day")
 )
-LICENCES = {  # by their SPDX identifiers: what each is called, and where it stands
+LICENCES = {  # by SPDX identifier: the name of each, and its address
     "CC0-1.0": ("Creative Commons Zero 1.0 Universal", "https://creativecommons.org/publicdomain/zero/1.0/"),
     "CC-BY-4.0": ("Creative Commons Attribution 4.0 International", "https://creativecommons.org/licenses/by/4.0/"),
     "CC-BY-SA-4.0": (
@@ -139,7 +138,7 @@ def _orcid(text: str) -> str:
 
 
 def _check_digit(digits: str) -> str:
-    """The check digit of an ORCID iD, by ISO 7064 (MOD 11-2)."""
+    """Return the check digit of an ORCID iD, by ISO 7064 (MOD 11-2)."""
     total = 0
     for digit in digits:
         total = (total + int(digit)) * 2
@@ -158,7 +157,7 @@ def _period(value: Any) -> str:
 
 
 def _span(text: str) -> tuple[datetime, datetime]:
-    """When a period begins, and the first moment after it."""
+    """Return when a period begins, and the first moment after it."""
     fitting: list[Every] = [each for each in _PERIODS if re.fullmatch(PATTERN[each], text)]
     every = fitting[0] if fitting else "year"
     return begin_of(every, text), end_of(every, text)
@@ -171,7 +170,7 @@ Period = Annotated[StrictStr, BeforeValidator(_period)]
 
 
 class Licence(Frozen):
-    """On which terms the data may be used: a licence with an SPDX identifier, or one by its name and address."""
+    """The terms of use of the data: a licence with an SPDX identifier, or one by its name and address."""
 
     name: Label
     url: Web | None = None
@@ -189,24 +188,24 @@ class Licence(Frozen):
 
     @property
     def title(self) -> str:
-        """What it is called."""
+        """Return the name of the licence."""
         return LICENCES[self.name][0] if self.name in LICENCES else self.name
 
     @property
     def address(self) -> str:
-        """Where it can be read."""
+        """Return the address of its text."""
         return self.url or LICENCES[self.name][1]
 
 
 class Party(Frozen):
-    """Who publishes."""
+    """The publisher."""
 
     name: Label
     url: Web | None = None
 
 
 class Contributor(Frozen):
-    """Who had a part in the data, and which: who conceived the study (creator), collected it, prepared the release (curator),
+    """A contributor to the data, and the role: who conceived the study (creator), collected it, prepared the release (curator),
     paid, or helped otherwise."""
 
     name: Label
@@ -216,7 +215,7 @@ class Contributor(Frozen):
 
 
 class Contact(Frozen):
-    """Who answers questions about the data."""
+    """The contact for questions about the data."""
 
     name: Label | None = None
     email: Mail | None = None
@@ -230,7 +229,7 @@ class Contact(Frozen):
 
 
 class Coverage(Frozen):
-    """Which places and which time the records are about. Times are years, quarters, months, weeks or days, the last included."""
+    """The places and the time that the records cover. Times are years, quarters, months, weeks or days, the last included."""
 
     places: Annotated[tuple[Label, ...], AfterValidator(unique), Option(hint="List them, like [Alder, Birch].")] = ()
     first: Period | None = None
@@ -248,7 +247,7 @@ class Coverage(Frozen):
 
     @property
     def days(self) -> tuple[date, date] | None:
-        """The first day and the last."""
+        """Return the first day and the last; None if no time is stated."""
         if self.first is None or self.last is None:
             return None
         return _span(self.first)[0].date(), (_span(self.last)[1] - timedelta(days=1)).date()
@@ -259,7 +258,8 @@ def _licence(value: Any) -> Any:
 
 
 class About(Frozen):
-    """What the data are. `title` to `contact` are needed before an officer can approve the policy, the rest is asked for."""
+    """The description of the data. `title` to `contact` are needed before an officer can approve the policy, the rest is
+    optional."""
 
     title: Annotated[Label, Option(hint="Say in a few words what the data are, as a reader would look for them.")]
     description: Annotated[Words, Option(hint="Say what the data are, of whom, and how they came about.")]
@@ -284,17 +284,17 @@ class About(Frozen):
     intended_use: Words | None = None
 
     def describe(self) -> str:
-        """The data, their terms and whose they are, on one line."""
+        """Return the data, their terms and their owner, on one line."""
         return f"{self.title}; {self.licence.title}; published by {self.publisher.name}"
 
     def list_lacking(self) -> list[str]:
-        """What readers are used to find, and is not said."""
+        """Return the items that readers usually look for and that are missing."""
         return [name for name in ("contributors", "coverage", "sampling", "keywords", "intended_use") if not getattr(self, name)]
 
 
 def find_unsaid(audience: Audience | None, about: About | None, columns: Mapping[str, ColumnKind]) -> Iterator[str]:
-    """What an officer must be able to read before they approve, and is not said: who may read the data, what they are as a whole,
-    and what each released column has. A sentence each, with what to write."""
+    """Yield a sentence for each missing item that an officer must be able to read before approval, with what to write: who may
+    read the data, what they are as a whole, and what each released column contains."""
     if audience is None:
         yield "audience is missing: say who may read the release (public, {licensed: TERMS} or internal)."
     if about is None:
@@ -308,12 +308,12 @@ def find_unsaid(audience: Audience | None, about: About | None, columns: Mapping
 
 
 def list_unlabelled(columns: Mapping[str, ColumnKind]) -> list[str]:
-    """The released columns of which nothing says what they have."""
+    """Return the released columns without any description."""
     return [name for name, column in columns.items() if isinstance(column, LabelledColumn) and column.label is None]
 
 
 def warn_of_unsaid(audience: Audience | None, about: About | None, columns: Mapping[str, ColumnKind]) -> Iterator[str]:
-    """What keeps a policy from being approved, and what readers of a package will look for and not find."""
+    """Yield what keeps a policy from being approved, and what readers of a package will look for in vain."""
     yield from (f"will not be approved: {lack}" for lack in find_unsaid(audience, about, columns))
     if about is not None and (lacking := about.list_lacking()):
         yield f"about says nothing of {', '.join(lacking)}: readers look for that"
@@ -325,19 +325,18 @@ def warn_of_unsaid(audience: Audience | None, about: About | None, columns: Mapp
 
 
 def _has_bare_codes(column: LabelledEntries) -> bool:
-    """Whether listed entries are numbers of nothing that is measured, and none of them is said to mean anything."""
+    """Return whether listed entries are numbers that measure nothing, and none of them has a label."""
     entries = column.listed_entries
     return bool(entries) and not column.labels and column.unit is None and all(_CODE.fullmatch(entry) for entry in entries)
 
 
-# What the people who answer for a release state of it, for the papers that an officer files:
-# purpose, law, who may have the data and do what with them, which risk is left and who accepted it.
-# Nothing of it is inferred and nothing that is released depends on it; it is approved with the
-# policy, and is not published.
+# Statements of the people responsible for a release, for the papers that an officer files: purpose, law, who may have the data
+# and do what with them, which risk is left and who accepted it. Nothing is inferred, and no released value depends on it; it is
+# approved with the policy, and is not published.
 
 
 class Assessment(Frozen):
-    """The statements of a site, each in its own words; the papers say 'not stated' of what is left out."""
+    """The statements of a site, each as free text; the papers show 'not stated' for missing ones."""
 
     purpose: Annotated[Words | None, Option(hint="Say what the release is for.")] = None
     lawful_basis: Annotated[Words | None, Option(hint="Say on which law the processing stands.")] = None
@@ -360,7 +359,7 @@ class Assessment(Frozen):
     decision: Annotated[Words | None, Option(hint="Say what was decided, by whom, and until when.")] = None
 
     def describe(self) -> str:
-        """What the site states and what it does not, on one line."""
+        """Return what the site states and what it does not, on one line."""
         stated = [name for name in type(self).model_fields if getattr(self, name) is not None]
         unstated = [name for name in type(self).model_fields if name not in stated]
         states = f"states {', '.join(stated) or 'nothing'}"

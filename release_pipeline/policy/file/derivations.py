@@ -1,8 +1,8 @@
-"""Columns that are made of others, record by record, before roles apply: bands, limits, sums, merged entries, periods.
+"""Columns that are made from others, record by record, before roles apply: bands, limits, sums, merged entries, periods.
 
-A derivation is a function of one record, declared and without any look at the data: whoever replaces a record replaces what is
-derived of it and nothing else, so that every claim holds for derived columns as for delivered ones. Where an input is missing,
-or has one of the `codes` that stand for no value, what is derived is missing.
+A derivation is a function of one record, declared without using the data. Replacing a record replaces only what is derived from
+it, so every claim holds for derived columns as for delivered ones. If an input is missing, or is one of the `codes` for no value,
+the result is missing.
 """
 
 from __future__ import annotations
@@ -31,34 +31,34 @@ def _ascending(values: tuple[Decimal, ...]) -> tuple[Decimal, ...]:
 
 
 class Derived(Frozen):
-    """What every derivation has. `codes`: entries of an input that are no value."""
+    """The parts that every derivation has. `codes`: entries of an input that are no value."""
 
     is_text: ClassVar[bool] = False
-    reads: ClassVar[str] = "number"  # what an input is read as: a number, an entry or a date
+    reads: ClassVar[str] = "number"  # how an input is read: as a number, an entry or a date
     codes: Annotated[tuple[Code, ...], AfterValidator(unique)] = ()
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The columns that it is made of."""
+        """Return the columns that it is made from."""
         named: str | tuple[str, ...] = getattr(self, self.key())
         return (named,) if isinstance(named, str) else named
 
     @property
     def outputs(self) -> tuple[str, ...] | None:
-        """The entries that may come of it, where they can be listed."""
+        """Return the possible results; None if they cannot be listed."""
         return None
 
     def preview(self) -> Iterator[str]:
-        """What becomes of what, a phrase each."""
+        """Yield a phrase for each effect on values."""
         raise NotImplementedError
 
     @classmethod
     def key(cls) -> str:
-        """What it is called in a policy: sum, bands, ..."""
+        """Return its name in a policy: sum, bands, ..."""
         return next(key for key, kind in KINDS.items() if kind is cls)
 
     def describe(self) -> str:
-        """The derivation in a line."""
+        """Return the derivation in one line."""
         without = f"; none where there is {' or '.join(self.codes)}" if self.codes else ""
         return f"of {' and '.join(self.inputs)}: {'; '.join(self.preview())}{without}"
 
@@ -81,7 +81,7 @@ class Bands(Derived):
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """The labels; made of the edges where none are named."""
+        """Return the labels; made from the edges if none are named."""
         if self.labels:
             return tuple(str(label) for label in self.labels)
         edges = [decimal_text(edge) for edge in self.at]
@@ -89,7 +89,7 @@ class Bands(Derived):
         return (f"below {edges[0]}", *middle, f"{edges[-1]} or more")
 
     def preview(self) -> Iterator[str]:
-        """Each band with its label."""
+        """Yield each band with its label."""
         edges = [decimal_text(edge) for edge in self.at]
         lowest, *others = self.outputs
         yield POLICY("derive.below", edge=edges[0], label=lowest)
@@ -97,7 +97,7 @@ class Bands(Derived):
 
 
 class Limit(Derived):
-    """`{limit: income, bottom: 0, top: 100000}`: what lies beyond is moved there."""
+    """`{limit: income, bottom: 0, top: 100000}`: values beyond a limit are moved to it."""
 
     limit: Name
     bottom: Exact | None = None
@@ -112,7 +112,7 @@ class Limit(Derived):
         return self
 
     def preview(self) -> Iterator[str]:
-        """What becomes of numbers beyond either end."""
+        """Yield how numbers beyond either end are moved."""
         if self.bottom is not None:
             yield POLICY("derive.bottom", bound=decimal_text(self.bottom))
         if self.top is not None:
@@ -125,30 +125,30 @@ class Sum(Derived):
     sum: Annotated[tuple[Name, ...], Field(min_length=2, max_length=50), AfterValidator(unique), _SEVERAL]
 
     def preview(self) -> Iterator[str]:
-        """The sum."""
+        """Yield the sum."""
         yield " + ".join(self.sum)
 
 
 class Difference(Derived):
-    """`{difference: [income, taxes]}`: the first without the others, to nine digits."""
+    """`{difference: [income, taxes]}`: the first minus the others, to nine digits."""
 
     difference: Annotated[tuple[Name, ...], Field(min_length=2, max_length=50), AfterValidator(unique), _SEVERAL]
 
     def preview(self) -> Iterator[str]:
-        """The difference."""
+        """Yield the difference."""
         yield " - ".join(self.difference)
 
 
 class Between(Derived):
-    """`{between: [admitted, left], unit: day}`: how many units the second of two dates or times comes after the first, of the
-    units that they lie in; below 0 where it comes before."""
+    """`{between: [admitted, left], unit: day}`: how many units the second of two dates or times comes after the first, counted in
+    whole units of the calendar; below 0 if it comes before."""
 
     reads: ClassVar[str] = "date"
     between: Annotated[tuple[Name, Name], AfterValidator(unique)]
     unit: Unit
 
     def preview(self) -> Iterator[str]:
-        """The difference."""
+        """Yield the difference."""
         unit, (first, last) = POLICY.read_section("unit")[self.unit], self.between
         yield POLICY("derive.units", unit=unit, first=first, last=last)
 
@@ -174,24 +174,24 @@ class Merge(Derived):
 
     @property
     def groups(self) -> dict[str, str]:
-        """The group of each entry that is listed."""
+        """Return the group of each listed entry."""
         return {str(entry): str(group) for group, entries in self.into.items() for entry in entries}
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """The groups."""
+        """Return the groups."""
         other = [] if self.other is None else [str(self.other)]
         return tuple(dict.fromkeys([*(str(group) for group in self.into), *other]))
 
     def preview(self) -> Iterator[str]:
-        """Each group with its entries, the first dozen if there are many."""
+        """Yield each group with its entries, the first dozen if there are many."""
         for group, entries in self.into.items():
             yield POLICY("derive.become", entries=name_some(map(str, entries)), label=group)
         yield POLICY("derive.others_stop") if self.other is None else POLICY("derive.others_become", label=self.other)
 
 
 class PeriodOf(Derived):
-    """`{period: admitted, every: quarter}`: the period that a date (ISO 8601) lies in, like 2026-Q3."""
+    """`{period: admitted, every: quarter}`: the period of a date (ISO 8601), like 2026-Q3."""
 
     is_text: ClassVar[bool] = True
     reads: ClassVar[str] = "date"
@@ -199,7 +199,7 @@ class PeriodOf(Derived):
     every: Every
 
     def preview(self) -> Iterator[str]:
-        """The period."""
+        """Yield the period."""
         yield POLICY.read_section("period")[self.every]
 
 
@@ -215,12 +215,12 @@ KINDS: dict[str, type[Derived]] = {
 
 
 def form_of(value: Any) -> type[Derived] | None:
-    """What was meant by a derivation, by its first key that says so."""
+    """Return the kind of derivation that was meant, by the first key that names one; None if there is none."""
     return next((KINDS[key] for key in cast(dict[str, Any], value) if key in KINDS), None) if isinstance(value, dict) else None
 
 
 def known_keys(value: Any) -> list[str]:
-    """The keys that a derivation may have, by what it says so far."""
+    """Return the keys that a derivation may have, given those that it has so far."""
     model = form_of(value)
     return list(KINDS) if model is None else list(model.model_fields)
 
@@ -253,7 +253,7 @@ Derivation: TypeAlias = Annotated[
 
 
 def order_derivations(derive: Mapping[str, Derived]) -> list[str]:
-    """Their names, each after what it is made of; those that go round in a circle are left out."""
+    """Return their names, each after its inputs; derivations in a circle are left out."""
     ordered: list[str] = []
     waiting = list(derive)
     while ready := [name for name in waiting if not set(derive[name].inputs) & set(waiting)]:
@@ -263,7 +263,7 @@ def order_derivations(derive: Mapping[str, Derived]) -> list[str]:
 
 
 def list_leaves(derive: Mapping[str, Derived], name: str) -> list[str]:
-    """The columns of the source that a derived one is made of in the end, each once."""
+    """Return the source columns from which a derived column is finally made, each once."""
     leaves: dict[str, None] = {}
     for column in derive[name].inputs:
         leaves |= dict.fromkeys(list_leaves(derive, column) if column in derive else [column])
@@ -271,6 +271,6 @@ def list_leaves(derive: Mapping[str, Derived], name: str) -> list[str]:
 
 
 def describe_derivations(derive: Mapping[str, Derived]) -> Iterator[str]:
-    """Each in a line: what becomes of what."""
+    """Yield each derivation in one line."""
     for name, how in derive.items():
         yield f"{name}: {how.describe()}"

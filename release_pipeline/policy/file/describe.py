@@ -1,4 +1,4 @@
-"""The gates of a policy in words, with what passing them reveals; and its tables in words."""
+"""Sentences on the gates of a policy, with what passing them reveals; and on its tables."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from release_pipeline.policy.file.tables import Grouping, Table, Tabulation
 from release_pipeline.policy.values.formats import name_some, say_unit
 from release_pipeline.sentences import POLICY
 
-Limits: TypeAlias = Mapping[str, Decimal | int] | int | Decimal | None  # of a gate: of each column, or one
+Limits: TypeAlias = Mapping[str, Decimal | int] | int | Decimal | None  # of a gate: for each column, or a single one
 
-RISKY = Decimal("0.1")  # of rows that are linked: more is "excessively risky" (KEA18)
+RISKY = Decimal("0.1")  # share of linked rows: more is "excessively risky" (KEA18)
 # The number of rows is public, and a limit on the released table follows from what was released.
 ON_RECORDS = sorted(  # of this release, then of two
     Gates.model_fields.keys() - {"min_rows", *Gates.ON_RELEASED},
@@ -27,8 +27,8 @@ ON_RECORDS = sorted(  # of this release, then of two
 
 
 def describe_record_gates(policy: Policy) -> Iterator[str]:
-    """Each gate that is judged on the records before the charge, the columns with the same limit together: that a release
-    appears reveals that they passed it."""
+    """Yield each gate that is judged on the records before the charge, with the columns of the same limit together: a published
+    release reveals that the records passed it."""
     below = policy.differencing_below if policy.differencing_below > 1 else 0  # one person may always join
     effective = {"clamped_at_most": policy.clamped_at_most, "differencing_below": below}
     for name in ON_RECORDS:
@@ -41,7 +41,7 @@ def describe_record_gates(policy: Policy) -> Iterator[str]:
 
 
 def describe_released_gates(policy: Policy) -> Iterator[str]:
-    """Each gate that is judged after the charge, on the released table."""
+    """Yield each gate that is judged after the charge, on the released table."""
     for number, name in enumerate(policy.gates.on_released):
         if not number:
             yield POLICY("limit.after_charge")
@@ -49,7 +49,7 @@ def describe_released_gates(policy: Policy) -> Iterator[str]:
 
 
 def _describe_limits(name: str, limits: Limits, *, within: str = "") -> Iterator[str]:
-    """The sentences of one gate, the columns with the same limit together."""
+    """Yield the sentences of one gate, with the columns of the same limit together."""
     phrases = POLICY.read_phrases("limit")
     of_columns = limits if isinstance(limits, Mapping) else {"": Decimal(limits or 0)}
     for limit in dict.fromkeys(of_columns.values()):
@@ -60,7 +60,7 @@ def _describe_limits(name: str, limits: Limits, *, within: str = "") -> Iterator
 
 
 def explain_linkage_gate(policy: Policy) -> Iterator[str]:
-    """Where linkage is not tried, and how swapping would keep its limit; nothing without such a limit."""
+    """Yield why linkage is not tried, or how swapping would keep its limit; nothing without such a limit."""
     limit = policy.gates.linkage
     if limit is None:
         return
@@ -73,14 +73,15 @@ def explain_linkage_gate(policy: Policy) -> Iterator[str]:
 
 
 def keeps_linkage(policy: Policy, limit: Decimal) -> bool:
-    """Whether a limit on linkage holds for whatever records: no row of a synthetic table has an original, and a value of
-    a row is that of the person whom somebody names by the rest of it in at most one in k (docs/guarantees.md)."""
+    """Return whether a limit on linkage holds for all possible records: no row of a synthetic table has an original, and with
+    swapping a value of a row belongs to the person identified by the rest of it in at most one of k cases
+    (docs/guarantees.md)."""
     return policy.protect.is_synthetic or (policy.swap is not None and limit * policy.swap.k >= 1)
 
 
 def propose_swap(policy: Policy, limit: Decimal | None) -> str:
-    """With which blocks swapping would keep a limit on linkage; nothing where the method cannot swap, or there is no limit that
-    blocks could keep."""
+    """Return the blocks with which swapping would keep a limit on linkage; empty if the method cannot swap, or there is no limit
+    that blocks could keep."""
     if not limit or not isinstance(policy.protect, ColumnOptions | ByValueOptions) or policy.parts > 1:
         return ""
     k = max(math.ceil(1 / limit), 2)
@@ -88,17 +89,18 @@ def propose_swap(policy: Policy, limit: Decimal | None) -> str:
 
 
 def tell_linkage(policy: Policy) -> Iterator[str]:
-    """What passing the limit on linkage reveals, and what does not follow; nothing without one, or where the method keeps it."""
+    """Yield what passing the limit on linkage reveals, and what does not follow; nothing without one, or if the method keeps
+    it."""
     limit = policy.gates.linkage
     if limit is not None and not keeps_linkage(policy, limit):
         yield POLICY("uncovered.linkage", limit=percent(limit))
 
 
-# The tables of a policy in words: for the plan, the claim and whoever approves a change.
+# Sentences on the tables of a policy: for the plan, the claim and the person who approves a change.
 
 
 def describe_table(table: Table) -> str:
-    """What a table has in its cells, and what it may lose: "counts of records by state and sex, epsilon 0.25"."""
+    """Return what the cells of a table contain, and what it may lose: "counts of records by state and sex, epsilon 0.25"."""
     amount = str(table.share)
     share = POLICY("table.rho", amount=amount) if table.by_rho else POLICY("table.epsilon", amount=amount)
     levels = next((len(part.measured) for part in table.by if isinstance(part, Grouping)), 1)
@@ -113,7 +115,7 @@ def describe_table(table: Table) -> str:
     )
 
 
-_KINDS = {  # by whether records have to have a value, whether one is added up, and whether they are weighted
+_KINDS = {  # by whether records must have a value, whether one is added up, and whether they are weighted
     (False, False, False): "counts",
     (False, True, False): "sums",
     (False, False, True): "weighted",
@@ -124,7 +126,7 @@ _KINDS = {  # by whether records have to have a value, whether one is added up, 
 
 
 def list_shares(policy: Policy) -> Iterator[str]:
-    """What each table may lose, in the unit of the policy."""
+    """Yield what each table may lose, in the unit of the policy."""
     for name, table in policy.tables.items():
         share = str(table.share)
         if policy.protect.by_rho and not table.by_rho:
@@ -134,7 +136,7 @@ def list_shares(policy: Policy) -> Iterator[str]:
 
 
 def describe_tables(policy: Policy) -> Iterator[str]:
-    """Every table in a sentence or two, with its noise from declared facts alone."""
+    """Yield a sentence or two for every table, with its noise from declared facts only."""
     for name, tabulation in policy.tabulations.items():
         yield f"{name}: {describe_table(tabulation.table)}; {'; '.join(describe_levels(tabulation))}"
     if policy.tables:
@@ -147,7 +149,7 @@ def describe_tables(policy: Policy) -> Iterator[str]:
 
 
 def describe_levels(tabulation: Tabulation) -> Iterator[str]:
-    """The cells and the noise of each level."""
+    """Yield the cells and the noise of each level."""
     for number, cells, noise in zip(tabulation.levels, tabulation.shape.cells, tabulation.noise, strict=True):
         if noise.amount:
             size = f"{show_figure(noise.magnitude * float(tabulation.step))} {tabulation.counted_in}".rstrip()
@@ -158,7 +160,8 @@ def describe_levels(tabulation: Tabulation) -> Iterator[str]:
 
 
 def _describe_noisy(table: Table, cells: str, noise: str) -> str:
-    """What the noise is of, and how large: that of a weighted count is of the population that the sample stands for."""
+    """Return what the noise is on, and how large it is: for a weighted count it is on the population that the sample
+    represents."""
     if table.sum is not None and table.weight is not None:
         return POLICY("table.noise_of_weighted_sum", cells=cells, sum=table.sum, noise=noise)
     if table.sum is not None:

@@ -1,6 +1,6 @@
 """The policy file as one frozen object: what a steward writes, and what follows from it. The keys are the contract with stewards;
-unknown ones are errors. What only one value can know is checked where it is declared; what several parts must agree on is in
-`rules`. The parts: `sections`, `options` (of `protect`), `kinds` (of columns).
+unknown ones are errors. Checks of a single value are where it is declared; checks across several parts are in `rules`. The parts:
+`sections`, `options` (of `protect`), `kinds` (of columns).
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from release_pipeline.policy.kinds.base import RECOGNISED, reason_column
 from release_pipeline.policy.values.periods import Every
 from release_pipeline.policy.values.scalars import Cron, Days, Frozen, Name, Option, ReleaseList, Slug, release_texts, unique
 
-DIFFERENCING_BELOW = 10  # where a policy says nothing else
-CLAMPED_AT_MOST = Decimal("0.01")  # of the records of a column, where a policy says nothing else
+DIFFERENCING_BELOW = 10  # if a policy sets nothing else
+CLAMPED_AT_MOST = Decimal("0.01")  # share of the records of a column, if a policy sets nothing else
 
 
 class Policy(ByKind, Frozen):
@@ -81,11 +81,11 @@ class Policy(ByKind, Frozen):
     ] = None
     about: About | None = None
     assessment: Assessment | None = None
-    shape: Sketch | None = Field(default=None, exclude=True)  # what is believed: nothing that is released depends on it
+    shape: Sketch | None = Field(default=None, exclude=True)  # the steward's belief: no released value depends on it
 
     @property
     def readers(self) -> Reader | None:
-        """Who may read its releases: public, licensed or internal; None where it is not said yet."""
+        """Return who may read its releases: public, licensed or internal; None if it is not stated yet."""
         return None if self.audience is None else name_readers(self.audience)
 
     @property
@@ -95,7 +95,7 @@ class Policy(ByKind, Frozen):
 
     @property
     def swapped_columns(self) -> list[str]:
-        """The columns whose values change places after they are masked, each by itself; none without swapping."""
+        """The columns whose values are swapped after masking, each separately; none without swapping."""
         if self.swap is None:
             return []
         swapped = (name for name, column in self.kept_columns.items() if column.is_swapped)
@@ -103,23 +103,24 @@ class Policy(ByKind, Frozen):
 
     @property
     def swap(self) -> Swap | None:
-        """How values change places within blocks after they are masked; None where they stay."""
+        """Return how values are swapped within blocks after masking; None if they are not."""
         return self.protect.swapped
 
     @property
     def rows_are_nobodys(self) -> bool:
-        """Whether no released row is that of one record: rows are synthetic, or values are swapped. Errors are then of ranks."""
+        """Return whether no released row is that of one record: rows are synthetic, or values are swapped. Errors are then of
+        ranks."""
         return self.protect.is_synthetic or self.swap is not None
 
     @property
     def block_size(self) -> int:
-        """How many records a block has at the least where values are swapped, else 0: k for each record that a person may have,
+        """Return the least number of records of a block if values are swapped, else 0: k for each record that a person may have,
         so that at most one row in k is one person's."""
         return 0 if self.swap is None else self.swap.k * self.records_per_person
 
     @property
     def cut_columns(self) -> dict[str, Intervals]:
-        """The generalised columns that mondrian cuts as numbers: each class is released with the range of its own."""
+        """The generalised columns that mondrian cuts as numbers: each class is released with its own range."""
         if not self.protect.cuts_numbers:
             return {}
         specs = {name: column.hierarchy for name, column in self.generalised_columns.items()}
@@ -132,18 +133,18 @@ class Policy(ByKind, Frozen):
 
     @property
     def person_column(self) -> str | None:
-        """The column that says whose record it is, where there is one."""
+        """The column that identifies the person of a record; None if there is none."""
         return self.person.column if isinstance(self.person, Person) else None
 
     @property
     def is_only_counted(self) -> bool:
-        """Whether nothing but counts is asked of the records: no column is made of several, and no check looks at several."""
+        """Return whether records are only counted: no column is made from several, and no check reads several."""
         made = bool(self.derive or self.expectations)
         return self.method.family == "whole-table" and not made
 
     @property
     def published_columns(self) -> tuple[str, ...]:
-        """The columns of a published table: those that are released, behind each that may have no value the one that says why."""
+        """The columns of a published table: the released ones, and after each that may have no value the one with the reason."""
         names: list[str] = []
         for name, column in self.released_columns.items():
             names += [name, reason_column(name)] if column.separate_reasons else [name]
@@ -151,14 +152,14 @@ class Policy(ByKind, Frozen):
 
     @property
     def released_quasi(self) -> list[str]:
-        """The quasi-identifiers whose combinations make a group: those that are released as they are, made coarser, or replaced
-        by exact centroids."""
+        """The quasi-identifiers whose combinations make a group: those that are released unmasked, made coarser, or replaced by
+        exact centroids."""
         quasi = [name for name, column in self.released_columns.items() if column.role in RECOGNISED]
         return [name for name in quasi if name not in self.noise_columns or not self.method.is_noisy]
 
     @property
     def weight(self) -> str | None:
-        """The column that says how many others each record stands for, if there is one."""
+        """The column that holds how many others each record represents; None if there is none."""
         return next((name for name, column in self.released_columns.items() if column.role == "weight"), None)
 
     @property
@@ -175,28 +176,28 @@ class Policy(ByKind, Frozen):
 
     @property
     def definition(self) -> str:
-        """What is claimed: dp, idp, k-epsilon or k-anonymity."""
+        """Return the definition that is claimed: dp, idp, k-epsilon or k-anonymity."""
         return self.claim.definition.key
 
     @property
     def method(self) -> MethodSpec:
-        """What the catalogue says of the method."""
+        """Return the catalogue's entry for the method."""
         return self.protect.spec
 
     @property
     def claim(self) -> ClaimSpec:
-        """What the catalogue says of the method, at the scope and with the options of the policy."""
+        """Return the catalogue's claim for the method, at the scope and with the options of the policy."""
         return claim_of(self.protect)
 
     @property
     def adds_up(self) -> bool:
-        """Whether the epsilons of releases about the same people add up to a bound, so that a cap can name one."""
+        """Return whether the epsilons of releases about the same people add up to a bound, so that a cap can name one."""
         return self.claim.definition.composes
 
     @property
     def epsilon(self) -> int | None:
-        """What one release costs one person, rows and tables together: nano-epsilon, or nano-rho under zcdp; None for a method
-        without."""
+        """Return what one release costs one person, rows and tables together: nano-epsilon, or nano-rho under zcdp; None for a
+        method without."""
         return None if self.rows_epsilon is None else self.rows_epsilon + (self.tables_cost or 0)
 
     @property
@@ -207,27 +208,27 @@ class Policy(ByKind, Frozen):
 
     @property
     def tables_cost(self) -> int | None:
-        """What the tables cost one person, in the policy's unit; None where its unit cannot say it."""
+        """Return what the tables cost one person, in the policy's unit; None if that unit cannot express it."""
         records, tables = self.records_per_person, self.tables.values()
         costs = [table.in_rho(records) if self.protect.by_rho else table.in_epsilon(records) for table in tables]
         return None if None in costs else sum(cost or 0 for cost in costs)
 
     @property
     def rows_epsilon(self) -> int | None:
-        """What the rows of one release cost one person, with as many records as one may have: nano-epsilon, or nano-rho under
-        zcdp, which grows with the square of the records; None for a method without."""
+        """Return what the rows of one release cost one person, with as many records as one may have: nano-epsilon, or nano-rho
+        under zcdp, which grows with the square of the records; None for a method without."""
         total, records = self.protect.charged, self.records_per_person
         if total is None:
             return None
         return total.nano * (records * records if self.protect.by_rho else records)
 
     def in_epsilon(self, nano: int) -> int:
-        """An amount of the policy's unit as nano-epsilon: of rho, at the policy's delta."""
+        """Return an amount of the policy's unit as nano-epsilon; rho is converted at the policy's delta."""
         return nano if self.delta is None else epsilon_of(nano, self.delta)
 
     @property
     def unit(self) -> str:
-        """What is spent: epsilon or rho."""
+        """Return the unit of the budget: epsilon or rho."""
         return "rho" if self.protect.by_rho else "epsilon"
 
     @property
@@ -237,77 +238,78 @@ class Policy(ByKind, Frozen):
 
     @property
     def consistency(self) -> str:
-        """Whether the order of released values is restored: isotonic or none."""
+        """Return whether the order of released values is restored: isotonic or none."""
         return self.protect.order_restored
 
     @property
     def clamps(self) -> bool:
-        """Whether released values are moved back into their declared domain."""
+        """Return whether released values are moved back into their declared domain."""
         return self.protect.clamps
 
     @property
     def lies_on_grid(self) -> bool:
-        """Whether every masked value is a point of its declared grid."""
+        """Return whether every masked value is a point of its declared grid."""
         return self.method.on_grid == "always" or (self.clamps and self.method.on_grid == "moved")
 
     @property
     def vectors(self) -> Insensitive | MdavSpec | None:
-        """How clusters of all noise columns together are made, where the method makes such."""
+        """Return how clusters of all noise columns together are made; None if the method makes none."""
         return self.protect.cluster(self.noise_columns)
 
     @property
     def parts(self) -> int:
-        """How many random parts the records of the source are masked in, each on its own."""
+        """Return how many random parts the records of the source are masked in, each separately."""
         return self.protect.partitions or 1
 
     def count_clusters(self, records: int | None) -> int | None:
-        """How many clusters so many records make, in the largest random part; None where the method makes none, or nobody knows
-        how many records."""
+        """Return how many clusters so many records make, in the largest random part; None if the method makes none, or the number
+        of records is not known."""
         if records is None or self.protect.k is None or not self.protect.makes_clusters:
             return None
         return max(-(-records // self.parts) // self.protect.k, 1)
 
     @property
     def covers_table(self) -> bool:
-        """Whether a bound holds for all that a reader sees: where the claim has one, no other column is released and rows leave
-        shuffled (methods.md section 2), and values stay in their rows. Blocks of swapped ones follow from the data."""
+        """Return whether a bound holds for everything that a reader sees: if the claim has one, no other column is released, rows
+        leave shuffled (methods.md section 2), and values stay in their rows. Blocks of swapped values depend on the data."""
         return self.claim.covers_table and not self.kept_columns and self.swap is None
 
     @property
     def column_epsilon(self) -> dict[str, Epsilon]:
-        """What each noise column may spend, in the policy's unit: that of the release, split exactly."""
+        """Return what each noise column may spend, in the policy's unit: the budget of the release, split exactly."""
         return split_epsilon(self.protect, self.noise_columns)
 
     @property
     def release_names(self) -> tuple[str, ...]:
-        """The releases that the policy names; none where a period gives them their names."""
+        """The releases that the policy names; none if they are named by period."""
         if isinstance(self.releases, Scheduled):
             return self.releases.list or ()
         return ("once",) if isinstance(self.releases, str) else self.releases
 
     @property
     def every(self) -> Every | None:
-        """The period that every release is of, if that is how they are named."""
+        """The period of every release; None if releases are not named by period."""
         return self.releases.every if isinstance(self.releases, Scheduled) else None
 
     @property
     def first(self) -> str | None:
-        """The period that the series begins with, if the policy names it."""
+        """The first period of the series; None if the policy does not name it."""
         return self.releases.first if isinstance(self.releases, Scheduled) else None
 
     @property
     def cron(self) -> Cron | None:
-        """When the next release is opened, if nobody need do it."""
+        """The timetable by which the next release is opened; None if a person must open it."""
         return self.releases.cron if isinstance(self.releases, Scheduled) else None
 
     @property
     def is_series(self) -> bool:
-        """Whether there are several releases."""
+        """Return whether there are several releases."""
         return self.every is not None or len(self.release_names) > 1
 
     @property
     def differencing_below(self) -> int:
-        """Between two releases at least this many people join, or nobody does; likewise leave. 0 where nobody can be counted."""
+        """Return the least number of people that may join between two releases, if any join, or leave, if any leave; 0 if people
+        cannot be counted."""
         if not self.is_series or not isinstance(self.person, Person):
             return 0
         below = self.gates.differencing_below
@@ -315,7 +317,7 @@ class Policy(ByKind, Frozen):
 
     @property
     def clamped_at_most(self) -> dict[str, Decimal]:
-        """The share of its records that may lie outside the domain of each column that clamps them."""
+        """The share of records that may be outside the domain, for each column that clamps them."""
         limit, names = self.gates.clamped_at_most, find_clamping(self.columns)
         if isinstance(limit, dict):
             return {name: limit.get(name, CLAMPED_AT_MOST) for name in names}
@@ -328,17 +330,17 @@ class Policy(ByKind, Frozen):
 
     @property
     def records_per_person(self) -> int:
-        """How many records of a release one person, or household, may have: what it is charged for."""
+        """Return how many records of a release one person, or household, may have; a release is charged for that many."""
         return self.person.records_per_release if isinstance(self.person, Person) else 1
 
     @property
     def privacy_unit(self) -> PrivacyUnit:
-        """Whose records the claim is about."""
+        """Return whose records the claim is about."""
         return self.person.privacy_unit if isinstance(self.person, Person) else "person"
 
     @property
     def record_count(self) -> Literal["not protected"] | None:
-        """That the claim does not protect how many records a person or household has; None where nobody has more than one."""
+        """Return that the claim does not protect how many records a person or household has; None if nobody has more than one."""
         return "not protected" if self.records_per_person > 1 else None
 
     @property
@@ -348,8 +350,8 @@ class Policy(ByKind, Frozen):
         return frozenset([*self.columns, *self.drop, *release]) - self.derive.keys()
 
     def canonical_json(self) -> str:
-        """The policy without comments, order of keys and spelling of numbers: what the hash is of. Which options it leaves out
-        says `Frozen`. Where the order of columns decides between equally good classes, it is part of it."""
+        """Return the policy without comments, order of keys and spelling of numbers: the input of the hash. `Frozen` says which
+        options it leaves out. The order of columns is part of it if it decides between equally good classes."""
         canonical = self.model_dump(mode="json")
         canonical["protect"] |= self.protect.canonical_order(
             masked=list(self.noise_columns), generalised=list(self.generalised_columns)
@@ -362,11 +364,11 @@ class Policy(ByKind, Frozen):
 
     @cached_property
     def known_hash(self) -> str:
-        """The hash, made once: a policy does not change."""
+        """The hash, computed once: a policy does not change."""
         return hashlib.sha256(self.canonical_json().encode()).hexdigest()
 
     def __copy__(self) -> Policy:
-        """A copy makes its own hash: `model_copy` gives it other parts."""
+        """Return a copy that makes its own hash: `model_copy` gives it other parts."""
         copied = super().__copy__()
         vars(copied).pop("known_hash", None)
         return copied

@@ -1,8 +1,8 @@
 """The options of `protect`, by family of methods: those of columns, of counts by value, of dp-table, of dp-mdav, of mdav and of
 k-epsilon.
 
-Which family a method is of stands in `mechanisms.catalogue`; a method that is not there is none. What its family makes of the
-options, from rules to words, is in `families`.
+The family of a method is in `mechanisms.catalogue`; other methods do not exist. How its family uses the options, from rules to
+sentences, is in `families`.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ LAW_OF_NOISE = "values outside the domain are for analysts who use the law of th
 
 
 class MethodOptions(Frozen):
-    """What every method takes: `partitions`, so many random parts, each masked on its own. `family` is that of the
-    catalogue; `only` the one method of it that these options are for, None for all of the family; `suppression` what
-    `suppress` is with them; `makes_clusters` whether k records make a cluster whose number is public; `is_synthetic` whether
-    released rows are nobody's."""
+    """The options of every method: `partitions`, the number of random parts, each masked separately. `family` is that of the
+    catalogue; `only` the one method of it that these options are for, None for all of the family; `suppression` the type of
+    `suppress` with them; `makes_clusters` whether k records make a cluster and the number of clusters is public; `is_synthetic`
+    whether released rows are synthetic."""
 
     family: ClassVar[Family]
     suppression: ClassVar[type[Suppress | SuppressClasses]] = Suppress
@@ -72,58 +72,60 @@ class MethodOptions(Frozen):
 
     @property
     def spec(self) -> MethodSpec:
-        """What the catalogue says of the method."""
+        """Return the catalogue's entry for the method."""
         return find_method(self.method, family=self.family)
 
     @property
     def told_apart_by(self) -> dict[str, str]:
-        """The options that tell the claims of one scope apart."""
+        """Return the options that distinguish the claims of one scope."""
         return {}
 
     @property
     def by_rho(self) -> bool:
-        """Whether the budget of a release is rho, and its epsilon goes with a delta."""
+        """Return whether the budget of a release is rho, and its epsilon comes with a delta."""
         return False
 
     @property
     def charged(self) -> Epsilon | None:
-        """What a release may lose for one record, in the unit of its definition: epsilon, or rho; None for a method without."""
+        """Return what a release may lose for one record, in the unit of its definition: epsilon, or rho; None for a method
+        without."""
         total: Epsilon | None = getattr(self, "epsilon", None)
         return total
 
     @property
     def swapped(self) -> Swap | None:
-        """How values change places after they are masked; None where they stay."""
+        """Return how values are swapped after masking; None if they are not."""
         swap: Swap | None = getattr(self, "swap", None)
         return swap
 
     @property
     def order_restored(self) -> str:
-        """Whether the order of released values is restored: isotonic or none."""
+        """Return whether the order of released values is restored: isotonic or none."""
         return "none"
 
     @property
     def clamps(self) -> bool:
-        """Whether released values are moved back into their declared domain."""
+        """Return whether released values are moved back into their declared domain."""
         return True
 
     @property
     def cuts_numbers(self) -> bool:
-        """Whether generalised numbers are cut class by class, each into a range of its own."""
+        """Return whether generalised numbers are cut class by class, each into its own range."""
         return False
 
     def cluster(self, columns: Mapping[str, NoiseColumn]) -> Insensitive | MdavSpec | None:
-        """How clusters of all these columns together are made, if such are made."""
+        """Return how clusters of all these columns together are made; None if there are none."""
         return None
 
     def grouped_at_least(self, *, only_masked: bool) -> int:
-        """How many records each group of equal released quasi-identifiers has by the method alone; 0 where it says nothing.
-        `only_masked`: whether all of them are masked."""
+        """Return how many records each group of equal released quasi-identifiers has by the method alone; 0 if the method
+        guarantees none. `only_masked`: whether all of them are masked."""
         return 0
 
     @classmethod
     def canonical_order(cls, *, masked: list[str], generalised: list[str]) -> dict[str, list[str]]:
-        """The order of those columns that decides between equally good clusters or classes: a part of the canonical form."""
+        """Return the order of those columns that decides between equally good clusters or classes: a part of the canonical
+        form."""
         return {}
 
 
@@ -149,24 +151,24 @@ class ConcentratedOptions(MethodOptions):
 
     @property
     def by_rho(self) -> bool:
-        """Whether the budget of a release is rho, and its epsilon goes with a delta."""
+        """Return whether the budget of a release is rho, and its epsilon comes with a delta."""
         return self.definition is not None and self.delta is not None
 
     @property
     def charged(self) -> Epsilon:
-        """Epsilon, or the most rho that gives it at this delta."""
+        """Return epsilon, or the most rho that gives it at this delta."""
         if self.definition is None or self.delta is None:
             return self.epsilon
         return Epsilon(rho_within(self.epsilon.nano, self.delta))
 
     @property
     def told_apart_by(self) -> dict[str, str]:
-        """The options that tell the claims of one scope apart."""
+        """Return the options that distinguish the claims of one scope."""
         return {} if self.definition is None else {"definition": self.definition}
 
 
 class Swap(Frozen):
-    """Each column's masked values change places at random, by themselves, inside blocks of `k` alike records or more that have
+    """Each column's masked values are swapped at random, column by column, inside blocks of `k` or more similar records that have
     the same kept quasi-identifiers."""
 
     k: Annotated[StrictInt, Field(ge=2), Option(hint="It is the number of people in a block, like 10.")]
@@ -189,8 +191,8 @@ SwapOption = Annotated[
 
 class ColumnOptions(ConcentratedOptions):
     """A method that works column by column, and its claim. `epsilon` is for the whole release, split over the noise columns by
-    `weights`. With `clamp: no` released values stay where the noise put them: the claim is the same, since what is done to noisy
-    values costs nothing, and the law of the noise is then exact."""
+    `weights`. With `clamp: no` released values stay where the noise put them: the claim is the same, because post-processing of
+    noisy values costs nothing, and the noise distribution is then exact."""
 
     family: ClassVar[Family] = "columns"
 
@@ -225,12 +227,12 @@ class ColumnOptions(ConcentratedOptions):
 
     @property
     def order_restored(self) -> str:
-        """Whether the order of released values is restored: isotonic or none."""
+        """Return whether the order of released values is restored: isotonic or none."""
         return choose_consistency(self.consistency, method=self.method, scope=self.scope)
 
     @property
     def clamps(self) -> bool:
-        """Whether released values are moved back into their declared domain."""
+        """Return whether released values are moved back into their declared domain."""
         return self.clamp == "yes"
 
 
@@ -265,7 +267,7 @@ class DpMdavOptions(MethodOptions):
     """
 
     family: ClassVar[Family] = "vectors"
-    only: ClassVar[str | None] = "dp-mdav"  # what computes it knows no other
+    only: ClassVar[str | None] = "dp-mdav"  # the code that computes it knows no other
 
     epsilon: Total
     k: Annotated[StrictInt, Field(ge=1), _SIZE]
@@ -279,11 +281,11 @@ class DpMdavOptions(MethodOptions):
 
     @property
     def told_apart_by(self) -> dict[str, str]:
-        """The options that tell the claims of one scope apart."""
+        """Return the options that distinguish the claims of one scope."""
         return {"statistic": self.statistic, "order": self.order}
 
     def cluster(self, columns: Mapping[str, NoiseColumn]) -> Insensitive:
-        """How clusters of all these columns together are made, and noise."""
+        """Return how clusters of all these columns together, and their noise, are made."""
         return Insensitive(
             epsilons=tuple(split_epsilon(self, columns).values()),
             k=self.k,
@@ -294,16 +296,16 @@ class DpMdavOptions(MethodOptions):
 
     @classmethod
     def canonical_order(cls, *, masked: list[str], generalised: list[str]) -> dict[str, list[str]]:
-        """Distances and curves take the columns in their order."""
+        """Return the masked columns: distances and curves take them in order."""
         return {"columns": masked}
 
 
 class MdavOptions(MethodOptions):
-    """mdav: k-anonymity on the noise columns together. Each record gets the centroid of k records or more that are like it; there
-    is no noise, and no epsilon."""
+    """mdav: k-anonymity on the noise columns together. Each record gets the centroid of k or more similar records; there is no
+    noise, and no epsilon."""
 
     family: ClassVar[Family] = "mdav"
-    only: ClassVar[str | None] = "mdav"  # what computes it knows no other
+    only: ClassVar[str | None] = "mdav"  # the code that computes it knows no other
     scope: ClassVar[str] = "cluster"  # the claim is about which of the records of its cluster a released one is
     epsilon: ClassVar[None] = None
     weights: ClassVar[Mapping[str, Decimal]] = {}
@@ -311,16 +313,16 @@ class MdavOptions(MethodOptions):
     k: Annotated[StrictInt, Field(ge=2), _SIZE]
 
     def cluster(self, columns: Mapping[str, NoiseColumn]) -> MdavSpec:
-        """How clusters of all these columns together are made."""
+        """Return how clusters of all these columns together are made."""
         return MdavSpec(self.k)
 
     def grouped_at_least(self, *, only_masked: bool) -> int:
-        """A cluster has k records, which agree in all that is masked."""
+        """Return k if all are masked: a cluster has k records, which agree in everything that is masked."""
         return self.k if only_masked else 0
 
     @classmethod
     def canonical_order(cls, *, masked: list[str], generalised: list[str]) -> dict[str, list[str]]:
-        """Distances take the columns in their order."""
+        """Return the masked columns: distances take them in order."""
         return {"columns": masked}
 
 
@@ -334,8 +336,8 @@ class KEpsilonOptions(MethodOptions):
     family: ClassVar[Family] = "classes"
     suppression: ClassVar[type[Suppress | SuppressClasses]] = SuppressClasses
     makes_clusters: ClassVar[bool] = False
-    only: ClassVar[str | None] = "k-epsilon"  # what computes it knows no other
-    scope: ClassVar[str] = "class"  # the claim is about what a record's released numbers tell among those of its class
+    only: ClassVar[str | None] = "k-epsilon"  # the code that computes it knows no other
+    scope: ClassVar[str] = "class"  # the claim is about what a record's released numbers reveal among those of its class
 
     grouping: Annotated[
         Literal["ola", "mondrian"], Option(hint="Say ola (one level for all records) or mondrian (class by class).")
@@ -347,21 +349,21 @@ class KEpsilonOptions(MethodOptions):
 
     @property
     def chosen_metric(self) -> Metric:
-        """The metric of `ola`."""
+        """Return the metric of `ola`."""
         return self.metric or "categorical-precision"
 
     @property
     def cuts_numbers(self) -> bool:
-        """Whether generalised numbers are cut class by class, each into a range of its own."""
+        """Return whether generalised numbers are cut class by class, each into its own range."""
         return self.grouping == "mondrian"
 
     def grouped_at_least(self, *, only_masked: bool) -> int:
-        """The records of a class."""
+        """Return k: the least number of records of a class."""
         return self.k
 
     @classmethod
     def canonical_order(cls, *, masked: list[str], generalised: list[str]) -> dict[str, list[str]]:
-        """The first of equally good levels, or cuts, is taken."""
+        """Return the generalised columns: the first of equally good levels, or cuts, is taken."""
         return {"order": generalised}
 
 
@@ -373,7 +375,7 @@ OPTIONS: dict[str, type[AnyOptions]] = {
 
 
 def options_of(method: Any) -> type[AnyOptions]:
-    """The options that the methods of this one's family take; those of columns, which refuse the name, where there is no such."""
+    """Return the options of the methods in this one's family; for an unknown method those of columns, which refuse the name."""
     spec = METHODS.get(method) if isinstance(method, str) else None
     return OPTIONS.get(spec.family, ColumnOptions) if spec is not None else ColumnOptions
 
@@ -395,13 +397,13 @@ ProtectSection: TypeAlias = Annotated[
 
 
 def claim_of(protect: AnyOptions) -> ClaimSpec:
-    """What the catalogue says of the method, at the scope and with the options that are chosen."""
+    """Return the catalogue's claim for the method, at the scope and with the options that are chosen."""
     return find_claim(protect.method, protect.scope, **protect.told_apart_by)
 
 
 def split_epsilon(protect: AnyOptions, names: Iterable[str]) -> dict[str, Epsilon]:
-    """What each of the columns may spend, of epsilon or of rho; nothing where the method has no noise, or one budget for
-    all. The odd billionths go by name: the hash ignores the order in the file."""
+    """Return what each of the columns may spend, of epsilon or of rho; empty if the method has no noise, or one budget for all.
+    Leftover billionths are assigned by name: the hash ignores the order in the file."""
     listed, total = list(names), protect.charged
     if total is None or protect.is_synthetic:
         return {}

@@ -45,16 +45,16 @@ class Parts(ByKind):
 
     @property
     def is_series(self) -> bool:
-        """Whether there are several releases."""
+        """Return whether there are several releases."""
         names = self.releases.list or () if isinstance(self.releases, Scheduled) else self.releases
         return isinstance(names, tuple) and (len(names) > 1 or names == ())
 
     @property
     def count(self) -> int:
-        """How many random parts the records are masked in."""
+        """Return how many random parts the records are masked in."""
         return (self.protect.partitions if self.protect else None) or 1
 
     def least_rows(self, k: int | None) -> int:
-        """How many records there are at least to cut into clusters: those of the largest random part."""
+        """Return the least number of records to cut into clusters: those of the largest random part."""
         rows = (self.gates.min_rows if self.gates else None) or 2 * (k or 1)
         return -(-rows // self.count)

@@ -1,7 +1,7 @@
-"""What published files say besides their cells: labels, and in files of Stata and SPSS the reasons why a record has no value.
+"""What published files contain besides their cells: labels, and in files of Stata and SPSS the reasons why a record has no value.
 
-Of a number that may have none these two formats hold the reason in the cell itself (`.a` with a label in Stata, a user-missing
-code with one in SPSS), so that they need no second column for it; of a text they cannot, and the second column stays.
+For a number that may be missing these two formats hold the reason in the cell itself (`.a` with a label in Stata, a user-missing
+code with one in SPSS), so they need no second column for it. For a text they cannot, and the second column stays.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from release_pipeline.sentences import POLICY
 
 SurveyFormat: TypeAlias = Literal["dta", "sav"]
 SURVEY_FORMATS: tuple[SurveyFormat, ...] = ("dta", "sav")
-DISCRETE = 3  # codes of SPSS that may lie anywhere; more are a range, in which no value may lie
+DISCRETE = 3  # codes of SPSS that may be anywhere; more are a range, in which no value may be
 LEAST_OF_STATA, MOST_OF_STATA = -2_147_483_647, 2_147_483_620  # whole numbers of 32 bits; above are its reasons
 EXACT = 2**53  # up to here a double has every whole number
 _FIRST = {"dta": datetime(1960, 1, 1), "sav": datetime(1582, 10, 14)}  # moments are numbers from here on
@@ -44,15 +44,15 @@ _LETTER = re.compile(r"\.([a-z])")  # a code of Stata for no value
 
 
 def name_data(form: str, files: int = 1) -> list[str]:
-    """The files that have the rows of a release in a format, so many of them, in their order."""
+    """Return the names of the files that have the rows of a release in a format, so many of them, in order."""
     return [f"data.{form}"] if files == 1 else [f"data.part-{number:04}.{form}" for number in range(1, files + 1)]
 
 
 @dataclass(frozen=True, slots=True)
 class FileColumn:
-    """A column of a file. `reasons`: of a number in a file of Stata or SPSS, what stands in the cell for each reason to have
-    none: a letter, or a code as a decimal. `decimals`: how many a number has. `is_narrow`: whether all of them are whole numbers
-    of 32 bits, as Stata has these. Dates and times are numbers there, of days or milliseconds in Stata and of seconds in SPSS."""
+    """A column of a file. `reasons`: for a number in a file of Stata or SPSS, the cell for each reason for no value: a letter, or
+    a code as a decimal. `decimals`: how many a number has. `is_narrow`: whether all numbers are whole numbers of 32 bits, as in
+    Stata. Dates and times are numbers there, of days or milliseconds in Stata and of seconds in SPSS."""
 
     name: str
     kind: ReleasedAs
@@ -64,12 +64,12 @@ class FileColumn:
 
 
 def number_of_moment(moment: datetime, kind: ReleasedAs, form: SurveyFormat) -> int:
-    """What stands for a date or a time in such a file."""
+    """Return the number for a date or a time in such a file."""
     return (moment - _FIRST[form]) // _unit_of(kind, form)
 
 
 def moment_of_number(number: float, kind: ReleasedAs, form: SurveyFormat) -> datetime:
-    """The date or time that a number stands for."""
+    """Return the date or time for a number."""
     return _FIRST[form] + int(number) * _unit_of(kind, form)
 
 
@@ -80,7 +80,7 @@ def _unit_of(kind: ReleasedAs, form: SurveyFormat) -> timedelta:
 
 
 def labels_of(column: ColumnKind) -> Mapping[str, str]:
-    """What the entries of a column mean, in one order."""
+    """Return the labels of a column's entries, in a fixed order."""
     return column.ordered_labels if isinstance(column, LabelledEntries) else {}
 
 
@@ -94,7 +94,7 @@ def list_columns(
     suppress: Suppress | SuppressClasses | None,
     form: SurveyFormat,
 ) -> tuple[FileColumn, ...]:
-    """The columns of a file in this format, in their order."""
+    """Return the columns of a file in this format, in order."""
     in_file: list[FileColumn] = []
     released = {name: part for name, part in columns.items() if isinstance(part, LabelledColumn)}
     for name, column in released.items():
@@ -113,8 +113,8 @@ def list_columns(
 
 
 def _place_reasons(column: CodedColumn, suppress: Suppress | SuppressClasses | None, form: SurveyFormat) -> dict[str, str]:
-    """What stands for each reason: the code that the policy gives it where the format has it, else the next that is free. Codes
-    are taken in one order, for the canonical form of a policy has no other."""
+    """Return the cell for each reason: the code that the policy gives it if the format has it, else the next free one. Codes are
+    taken in a fixed order, because the canonical form of a policy has no other."""
     codes: dict[str, list[str]] = {}
     for code, reason in sorted(column.codes.items()):
         codes.setdefault(reason, []).append(code)
@@ -125,7 +125,7 @@ def _place_reasons(column: CodedColumn, suppress: Suppress | SuppressClasses | N
 
 
 def _place_letters(wished: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Letters of Stata; an empty text where there are none left."""
+    """Return a letter of Stata for each reason; an empty text if there are none left."""
     placed: dict[str, str] = {}
     for reason, codes in wished.items():
         letters = [match[1] for code in codes if (match := _LETTER.fullmatch(code))]
@@ -135,7 +135,7 @@ def _place_letters(wished: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 
 def _place_numbers(wished: Mapping[str, Sequence[str]], column: CodedColumn) -> dict[str, str]:
-    """Codes of SPSS: at no value of the column, and where they are a range all below it."""
+    """Return a code of SPSS for each reason: different from all values of the column, and if codes are a range, all below it."""
     low, high, values = _values_of(column)
     is_range = len(wished) > DISCRETE
     placed: dict[str, Decimal] = {}
@@ -171,7 +171,7 @@ def _is_free(number: Decimal, low: Decimal, high: Decimal, values: frozenset[Dec
 
 
 def describe_labels(columns: Mapping[str, AnyColumn]) -> Iterator[str]:
-    """Each column with labels, in a line."""
+    """Yield each column with labels, in one line."""
     for name, column in columns.items():
         if isinstance(column, LabelledColumn):
             entries = name_some(f"{entry} = {label}" for entry, label in labels_of(column).items())
@@ -181,22 +181,22 @@ def describe_labels(columns: Mapping[str, AnyColumn]) -> Iterator[str]:
                 yield f"{name}: {column.label or entries}"
 
 
-# Texts that a spreadsheet takes for a formula when it opens a CSV: it would compute them in place
-# of showing them, and one that is made for it can send away what stands in other cells. What may be
-# released is declared, so the rule is one of the policy: no such text gets into a CSV. Nothing is put
-# before it instead: every program that is no spreadsheet would read another value.
+# Texts that a spreadsheet takes for a formula when it opens a CSV: it would compute them instead of showing them, and a malicious
+# one can send away the content of other cells. What may be released is declared, so the rule is one of the policy: no such text
+# gets into a CSV. Texts are not prefixed instead: every other program would read a different value.
 
 
-_BEGINNINGS = tuple("=+-@\t\r\uff1d\uff0b\uff0d\uff20")  # the last four full-width, which some spreadsheets take for the first
-_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|-+")  # computed it is itself; so are dashes
+_BEGINNINGS = tuple("=+-@\t\r\uff1d\uff0b\uff0d\uff20")  # the last four: full-width, taken for the first by some
+_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|-+")  # computed, it and dashes are unchanged
 
 # Not at a comma: a text with one is in quotes.
-_CELLS_END = re.compile(r"[;\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")  # where some country or program begins another cell
+_CELLS_END = re.compile(r"[;\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")  # where some locale or program begins another cell
 _UNSEEN = frozenset({"Zs", "Zl", "Zp", "Cf", "Cc"})
 
 
 def is_formula(text: str) -> bool:
-    """Whether a spreadsheet may take the text for a formula, or a part of it, where it splits cells at other signs than ours.
+    """Return whether a spreadsheet may take the text, or a part of it, for a formula if it splits cells at other separators than
+    ours.
 
     >>> is_formula("=1+1"), is_formula("-8"), is_formula("+49 30"), is_formula("a=b"), is_formula("-"), is_formula("a;=b")
     (True, False, True, False, False, True)
@@ -209,14 +209,15 @@ def _begins_formula(text: str) -> bool:
 
 
 def _strip(part: str) -> str:
-    """Without what is not seen at its ends, and quotes: some programs leave that out before they look for a formula."""
+    """Return the text without invisible characters and quotes at its ends: some programs drop them before they look for a
+    formula."""
     seen = [index for index, letter in enumerate(part) if letter != '"' and unicodedata.category(letter) not in _UNSEEN]
     return part[seen[0] : seen[-1] + 1] if seen else ""
 
 
 def find_formulas(columns: Mapping[str, ColumnKind]) -> dict[str, str]:
-    """The columns that are released, in rows or in tables, whose name, or a declared text of which, is one, each with the first
-    such text."""
+    """Return the released columns, in rows or in tables, whose name or declared texts include a formula, each with the first such
+    text."""
     formulas: dict[str, str] = {}
     for name, column in columns.items():
         texts = [text for text in (name, *column.declared_texts) if is_formula(text)]
@@ -226,7 +227,7 @@ def find_formulas(columns: Mapping[str, ColumnKind]) -> dict[str, str]:
 
 
 def check_formulas(parts: Parts) -> Iterator[Problem]:
-    """Refuse a CSV in which a spreadsheet would find a formula."""
+    """Yield a problem for each column in whose CSV a spreadsheet would find a formula."""
     if parts.publish is None or not parts.complete:
         return
     formulas = find_formulas(parts.columns) if "csv" in parts.publish.formats else {}

@@ -54,11 +54,11 @@ _OF_RECORDS = Option(
 
 
 class Source(Frozen):
-    """Where the confidential table is, and the column (compared as text) that says which release a record is of.
+    """The address of the confidential table, and the column (compared as text) that identifies the release of a record.
 
-    `path` names a file, a folder with Parquet files, or with `table` a DuckDB file; `postgres` an
-    address, with `table` or `query`; `spark` a table or view of the catalogue of the server that the site names. ${NAME} in path
-    or address is taken from the environment when the source is read, so that no password stands in a policy.
+    `path` names a file, a folder with Parquet files, or with `table` a DuckDB file; `postgres` an address, with `table` or
+    `query`; `spark` a table or view of the catalogue of the server that the site names. ${NAME} in path or address is taken from
+    the environment when the source is read, so that a policy contains no password.
     """
 
     path: Text | None = None
@@ -83,7 +83,7 @@ class Source(Frozen):
         return self
 
     def describe(self) -> str:
-        """The source as it may be shown: never the address of a server."""
+        """Return the source as it may be shown: never the address of a server."""
         if self.query is not None:
             return f"Postgres query {' '.join(self.query.split())}"
         if self.spark is not None:
@@ -94,9 +94,9 @@ class Source(Frozen):
 
 
 class Person(Frozen):
-    """The column that says whose record it is, and how many records one person may have in a release. `unit: household`: it says
-    so of households, and the claim covers all records of one. The claim
-    does not protect how many records one has."""
+    """The column that identifies the person of a record, and how many records one person may have in a release. With `unit:
+    household` it identifies households, and the claim covers all records of one. The claim does not protect how many records one
+    has."""
 
     column: Name
     records_per_release: Annotated[StrictInt, Field(ge=1, le=10_000)] = 1
@@ -110,7 +110,7 @@ class Person(Frozen):
 
     @property
     def privacy_unit(self) -> PrivacyUnit:
-        """Whose records the claim is about."""
+        """Return whose records the claim is about."""
         return self.unit or "person"
 
 
@@ -132,7 +132,7 @@ class Scheduled(Frozen):
     @field_validator("first")
     @classmethod
     def _is_period(cls, first: str | None, info: ValidationInfo) -> str | None:
-        if first is None or "every" not in info.data:  # what is wrong with `every` is reported already
+        if first is None or "every" not in info.data:  # a fault of `every` is reported already
             return first
         every: Every | None = info.data["every"]
         if every is None:
@@ -149,14 +149,13 @@ def _one_or_each(value: Any) -> str:
 
 
 class Gates(Frozen):
-    """What a release must meet before anybody reviews it: of the data; of what to expect, which are errors, by how much the
-    share of records at an atom may differ, the Kolmogorov-Smirnov distance, and in the column's own unit how far the means
-    of declared groups may be off; and, `anonymity_k` and `l_diversity`, of the released table alone.
-    `clamped_at_most`: the share of its records that may lie outside the domain of a column with `outside: clamp`, one for all
-    such columns or one for each that is named. `linkage`: the share of rows that somebody may find who knows all released
-    columns, on simulated releases. `group_error`: the error to expect of the declared group that is served worst.
-    No limit is set on a figure that compares released values with the original: it would tell of the noise that was drawn
-    (methods.md section 2)."""
+    """Limits that a release must meet before anybody reviews it. Some are on the data. Others are on forecasts: errors, how much
+    the share of records at an atom may differ, the Kolmogorov-Smirnov distance, and in the column's own unit how far the means of
+    declared groups may be off. `anonymity_k` and `l_diversity` are on only the released table. `clamped_at_most`: the share of
+    records that may be outside the domain of a column with `outside: clamp`, one for all such columns or one for each named
+    column. `linkage`: the share of rows that somebody may find who knows all released columns, on simulated releases.
+    `group_error`: the expected error of the worst served declared group. No limit is set on a figure that compares released
+    values with the original: it would reveal something about the noise that was drawn (methods.md section 2)."""
 
     ON_RELEASED: ClassVar = ("anonymity_k", "l_diversity")  # judged after the charge; the others before it
 
@@ -190,13 +189,13 @@ class Gates(Frozen):
 
     @property
     def on_released(self) -> dict[str, tuple[str, ...]]:
-        """The limits on the released table that are set, by name, with the columns that they are for."""
+        """The declared limits on the released table, by name, with the columns that they are for."""
         limits: dict[str, dict[str, int] | int | None] = {name: getattr(self, name) for name in self.ON_RELEASED}
         return {name: tuple(limit) if isinstance(limit, dict) else () for name, limit in limits.items() if limit}
 
 
 class Target(Frozen):
-    """What a model says yes to: numbers `above` one, or an entry that `equals` one."""
+    """The yes of a model: numbers `above` a limit, or an entry that `equals` this one."""
 
     above: Exact | None = None
     equals: Category | None = None
@@ -209,7 +208,7 @@ class Target(Frozen):
 
 
 class Audit(Frozen):
-    """What the reviewers' page shows beyond what every audit measures. `predict`: the columns that models learn to predict.
+    """Additions to the reviewers' page, beyond what every audit measures. `predict`: the columns that models learn to predict.
     `groups`: the kept or generalised columns by whose entries it has means and errors."""
 
     predict: dict[Name, Target] = Field(default_factory=dict[str, Target])
@@ -217,7 +216,7 @@ class Audit(Frozen):
 
 
 class Review(Frozen):
-    """How many people, none of them the steward, must approve a candidate."""
+    """The number of people, none of them the steward, who must approve a candidate."""
 
     reviewers: Annotated[StrictInt, Field(ge=1, le=10)] = 2
 
@@ -240,7 +239,7 @@ class Publish(Frozen):
 class Suppress(Frozen):
     """Small groups of the released quasi-identifiers are suppressed, up to a share of the records."""
 
-    confidence: ClassVar[None] = None  # nothing is suppressed for what the noise made of it
+    confidence: ClassVar[None] = None  # nothing is suppressed because of its noise
 
     quasi_groups_below: Annotated[StrictInt, Field(ge=2)]
     at_most: Percent
@@ -251,7 +250,8 @@ class Suppress(Frozen):
         return self.quasi_groups_below
 
     def describe(self, *, with_masked: bool) -> str:
-        """What may be suppressed, and how much of it; whether masked quasi-identifiers make groups, too."""
+        """Return a sentence on what may be suppressed, and how much of it. `with_masked`: whether masked quasi-identifiers make
+        groups, too."""
         least, share = self.quasi_groups_below, percent(self.at_most)
         if with_masked:
             return POLICY("suppress.kept_and_masked_groups", least=least, share=share)
@@ -259,8 +259,9 @@ class Suppress(Frozen):
 
 
 class SuppressClasses(Frozen):
-    """What k-epsilon may drop: records in classes that stay too small (`grouping_at_most`), and after the noise those that stand
-    out in their class with this `confidence` (`confidence_at_most`); `at_most` is for both together. Shares of all records."""
+    """The records that k-epsilon may drop: those in classes that stay too small (`grouping_at_most`), and after the noise those
+    that stand out in their class with this `confidence` (`confidence_at_most`); `at_most` is for both together. Shares of all
+    records."""
 
     groups_below: ClassVar[int] = 0  # the method sets the size of its classes
 
@@ -282,7 +283,7 @@ class SuppressClasses(Frozen):
         return self
 
     def describe(self, *, with_masked: bool) -> str:
-        """What may be suppressed, and how much of it."""
+        """Return a sentence on what may be suppressed, and how much of it."""
         parts: list[str] = []
         if self.grouping_at_most:
             parts.append(POLICY("suppress.classes", share=percent(self.grouping_at_most)))
@@ -305,9 +306,8 @@ AnySuppress: TypeAlias = Annotated[
 ]
 
 
-# What a steward believes that the data look like: `shape`, of which a table is made up that
-# settings are tried on. It is no part of what is approved: nothing that is released depends on it,
-# and the hash of a policy leaves it out.
+# The steward's belief about the data: `shape`, from which a synthetic table is made to try settings on. It is not part of what is
+# approved: no released value depends on it, and the hash of a policy leaves it out.
 #
 #     shape:
 #       rows: 20000
@@ -317,7 +317,7 @@ AnySuppress: TypeAlias = Annotated[
 
 
 def _read_key(value: Any) -> Any:
-    """Keys of a file are texts: this one is a number."""
+    """Return a key of the file, which is a text, as a number."""
     try:
         return Decimal(value) if isinstance(value, str) else value
     except ArithmeticError:
@@ -336,8 +336,8 @@ Point = Annotated[Exact, BeforeValidator(_read_key)]
 
 
 class ColumnSketch(Frozen):
-    """A column as it is believed to be. `at`: the share of all records at single values; `quantiles`: of the other numbers;
-    `missing`: the share without a value, by reason; `shares`: of listed values, where those that are not named share the rest."""
+    """The steward's belief about a column. `at`: the share of all records at single values; `quantiles`: of the other numbers;
+    `missing`: the share without a value, by reason; `shares`: of listed values; those that are not named share the rest."""
 
     quantiles: Annotated[dict[Percent, Exact], AfterValidator(_ascends), Option(hint="Like {10%: 4000, 50%: 21000}.")] = Field(
         default_factory=dict[Decimal, Decimal]
@@ -348,7 +348,7 @@ class ColumnSketch(Frozen):
 
 
 class Sketch(Frozen):
-    """`shape`. A column that is not in it is even over its domain, or its values; no column goes together with another."""
+    """The option `shape`. A column that is not in it is uniform over its domain, or its values; columns are independent."""
 
     rows: Annotated[StrictInt, Field(ge=20, le=100_000_000), Option(hint="So many records as a release is expected to have.")]
     columns: dict[Name, ColumnSketch] = Field(default_factory=dict[str, ColumnSketch])

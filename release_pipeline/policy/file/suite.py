@@ -1,5 +1,5 @@
 """A steward's own suite: standard expectations in a file that Great Expectations wrote or reads, `expectations: FILE.json`. Its
-content is a part of the policy and of its hash, so that whoever approves the policy approves the suite."""
+content is a part of the policy and of its hash, so anyone who approves the policy approves the suite."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from release_pipeline.policy.hierarchies import Read
 from release_pipeline.policy.values.scalars import Frozen
 from release_pipeline.policy.values.text import Problem
 
-MOST = 200  # expectations of a suite
-OF_COLUMNS = ("column", "column_A", "column_B", "column_list")  # arguments that name columns whose entries are looked at
+MOST = 200  # in a suite
+OF_COLUMNS = ("column", "column_A", "column_B", "column_list")  # arguments that name columns whose entries are read
 OPERATORS = ("==", "!=", "<", "<=", ">", ">=", "IN", "NOT_IN")
 EXAMPLE = 'Like {"type": "comparison", "column": {"name": "tenure"}, "operator": "==", "parameter": "owner"}.'
 Compared: TypeAlias = tuple[str, tuple[str | int | float, ...]]  # a column of a condition, and the entries it is compared with
-OF_IDENTIFIERS = {  # what may be expected of an identifier: nothing that is of the entry of a single person
+OF_IDENTIFIERS = {  # expectations allowed on an identifier: none that depends on the entry of a single person
     "expect_column_to_exist",
     "expect_column_values_to_be_unique",
     "expect_column_values_to_not_be_null",
@@ -35,23 +35,24 @@ class OwnExpectation(Frozen):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments as the library takes them."""
+        """Return the arguments as the library takes them."""
         return cast(dict[str, Any], json.loads(self.kwargs))
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns whose entries it looks at, those of its condition too; none where it is about the table."""
+        """Return the columns whose entries it reads, including those of its condition; empty if it is about the table."""
         conditions = [name for name, _ in self.compared]
         return tuple(dict.fromkeys([*_list_columns(self.arguments), *conditions]))
 
     @property
     def compared(self) -> tuple[Compared, ...]:
-        """The columns of its condition, and the entries that each is compared with."""
+        """Return the columns of its condition, and the entries that each is compared with."""
         return tuple(_read_condition(self.arguments.get("row_condition")))
 
     @property
     def calculated(self) -> tuple[str, ...]:
-        """The columns that it calculates with or compares with numbers: entries that look like numbers are numbers there."""
+        """Return the columns that it calculates with or compares with numbers: entries that look like numbers are numbers
+        there."""
         between = self.type.endswith("_to_be_between") and "length" not in self.type
         numeric = between or self.type in ("expect_column_pair_values_a_to_be_greater_than_b", "expect_multicolumn_sum_to_equal")
         compared = [name for name, entries in self.compared if any(not isinstance(entry, str) for entry in entries)]
@@ -59,12 +60,12 @@ class OwnExpectation(Frozen):
 
     @property
     def reads(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """What it reads, and what of it as numbers: the same for expectations that can share a table."""
+        """Return the columns that it reads, and those that it reads as numbers: equal for expectations that can share a table."""
         return self.columns, self.calculated
 
 
 def expand_suite(raw: dict[str, Any], read: Read, problems: list[Problem]) -> dict[str, Any]:
-    """The policy with the content of its suite in the place of the file's name; what is wrong goes to `problems`."""
+    """Return the policy with the content of its suite in place of the file's name; faults are added to `problems`."""
     if "expectations" not in raw:
         return raw
     expectations: list[dict[str, str]] = []
@@ -92,7 +93,8 @@ def _read_suite(name: Any, read: Read) -> list[dict[str, Any]]:
 
 
 def _list_faults(expectation: Mapping[str, Any], raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What a release could not go by: unsafe conditions, milder severities, and columns that the policy does not read."""
+    """Yield faults that a release could not rely on: unsafe conditions, milder severities, and columns that the policy does not
+    read."""
     kwargs, declared = cast(dict[str, Any], expectation["kwargs"]), cast(dict[str, Any], raw.get("columns") or {})
     yield from _list_faults_of_condition(kwargs, declared)
     if expectation.get("severity", "critical") != "critical":
@@ -112,7 +114,7 @@ def _list_columns(kwargs: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _list_faults_of_condition(kwargs: Mapping[str, Any], declared: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What is wrong with the condition on rows, whose columns and entries must be declared so that somebody can meet it."""
+    """Yield faults of the condition on rows; its columns and entries must be declared, so that some record can meet it."""
     try:
         if kwargs.get("condition_parser"):
             raise ValueError
@@ -135,8 +137,8 @@ def _list_faults_of_condition(kwargs: Mapping[str, Any], declared: Mapping[str, 
 
 
 def _read_condition(condition: Any) -> Iterator[Compared]:
-    """The columns of a condition in the form in which Great Expectations writes its `Column(...)` objects. Raises ValueError for
-    any other: pandas runs a text as a program."""
+    """Yield the columns of a condition in the form in which Great Expectations writes its `Column(...)` objects. Raises
+    ValueError for any other form: pandas runs a text as a program."""
     match condition:
         case None:
             return
@@ -171,7 +173,7 @@ def _check_entry(entry: Any) -> str | int | float:
 
 
 def _safe(text: str) -> str:
-    """The text, if nothing in it could end a quotation of pandas."""
+    """Return the text, if nothing in it could end a quotation of pandas; raises otherwise."""
     if not text.isprintable() or set(text) & set('`"\\'):
         raise ValueError
     return text

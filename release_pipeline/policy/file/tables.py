@@ -1,4 +1,4 @@
-"""Tables that are released next to the rows, with their cells, noise and weights. All of it follows from declared facts."""
+"""Tables that are released next to the rows, with their cells, noise and weights. Everything follows from declared facts."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ from release_pipeline.sentences import POLICY
 
 @dataclass(frozen=True)
 class Weights:
-    """`step`: what a unit is; `ends`: the least and the largest weight, in units. `grid`: of numbers; `listed`: the units of each
-    weight of a list, by its text."""
+    """The declared weights. `step`: the size of a unit; `ends`: the least and the largest weight, in units. `grid`: for numbers;
+    `listed`: the units of each weight of a list, by its text."""
 
     column: str
     step: Fraction
@@ -53,7 +53,7 @@ class Weights:
 
     @classmethod
     def of(cls, name: str, column: AnyColumn) -> Weights | None:
-        """The weights of a column; None where it declares neither a list nor a domain and grid."""
+        """Return the weights of a column; None if it declares neither a list nor a domain and grid."""
         if isinstance(column, KeepColumn):
             return cls._listed(name, column)
         grid = column.exact_grid if isinstance(column, NoiseColumn | DropColumn) else None
@@ -61,7 +61,7 @@ class Weights:
 
     @classmethod
     def _listed(cls, name: str, column: KeepColumn) -> Weights:
-        """A list has the largest step that all of its weights are whole multiples of."""
+        """Return the weights of a list, with the largest step of which all of its weights are whole multiples."""
         exact = {str(value): Fraction(Decimal(str(value))) for value in column.values}
         denominator = math.lcm(*(weight.denominator for weight in exact.values()))
         step = Fraction(math.gcd(*(int(weight * denominator) for weight in exact.values())), denominator)
@@ -75,22 +75,22 @@ class Weights:
 
 
 def weights_of(columns: Mapping[str, AnyColumn]) -> Weights | None:
-    """The weights of the column with this role, if there is one and it declares any."""
+    """Return the weights of the column with this role; None if there is none, or it declares none."""
     name = next((name for name, column in columns.items() if column.role == "weight"), None)
     return None if name is None else Weights.of(name, columns[name])
 
 
-# The tables: counts of records, or sums of a masked column, by weight where that is said, in every
-# combination of declared labels. Each has its own noise and its own share of epsilon, or of rho.
+# The tables: counts of records, or sums of a masked column, weighted if declared, in every combination of declared labels. Each
+# has separate noise and a separate share of epsilon, or of rho.
 
 
-MOST_COLUMNS = 8  # of one table
-OURS = ("level", "within", "value", "noisy")  # columns of a table's file
+MOST_COLUMNS = 8  # in one table
+OURS = ("level", "within", "value", "noisy")  # columns that every table's file has
 
 
 class Grouping(Frozen):
-    """A column by groups of its values, as in a hierarchy. `levels`: which of its levels the table has, 0 being
-    the values themselves; all but one that is everything, if nothing is said."""
+    """A column by groups of its values, as in a hierarchy. `levels`: which of its levels the table has, 0 being the values
+    themselves; by default all except one that is everything."""
 
     column: Name
     rows: Annotated[Rows, Option(hint="Name groups: {LABEL: [values]}; a column without groups stands by its name.")]
@@ -135,15 +135,15 @@ def _different(by: tuple[Name | Grouping, ...]) -> tuple[Name | Grouping, ...]:
 
 
 def name_of(part: str | Grouping) -> str:
-    """The column that a part of `by` is about."""
+    """Return the column that a part of `by` is about."""
     return part if isinstance(part, str) else part.column
 
 
 class Table(Frozen):
-    """`by`: the columns whose labels make its cells. `sum`: the masked column that is added up in them, of records with a value
-    there; records are counted without. `having`: only those are counted that have a value in this masked column. `weight`:
-    what each record counts by, and its number is multiplied by. `epsilon`, or `rho` under zcdp: what it may lose for one record,
-    on top of the rows."""
+    """A table of a policy. `by`: the columns whose labels make its cells. `sum`: the masked column that is added up, over records
+    with a value there; without it records are counted. `having`: only records with a value in this masked column are counted.
+    `weight`: the weight of each record, by which its number is multiplied. `epsilon`, or `rho` under zcdp: what it may lose for
+    one record, on top of the rows."""
 
     by: Annotated[
         tuple[By, ...],
@@ -173,32 +173,34 @@ class Table(Frozen):
 
     @property
     def by_rho(self) -> bool:
-        """Whether its noise is the discrete Gaussian, which no epsilon bounds."""
+        """Return whether its noise is the discrete Gaussian, which no epsilon bounds."""
         return self.rho is not None
 
     @property
     def share(self) -> Epsilon:
-        """What it may lose for one record: of epsilon, or of rho."""
+        """Return what it may lose for one record: epsilon, or rho."""
         return self.rho or self.epsilon or Epsilon(0)
 
     def in_epsilon(self, records: int) -> int | None:
-        """What it costs a person with so many records, in nano-epsilon; None where no epsilon bounds it."""
+        """Return what it costs a person with so many records, in nano-epsilon; None if no epsilon bounds it."""
         return None if self.epsilon is None else self.epsilon.nano * records
 
     def in_rho(self, records: int) -> int:
-        """What it costs such a person in nano-rho: eps-DP is (eps^2 / 2)-zCDP, and rho grows with the square of the records."""
+        """Return what it costs a person with so many records, in nano-rho: eps-DP is (eps^2 / 2)-zCDP, and rho grows with the
+        square of the records."""
         return self.share.nano * records * records if self.epsilon is None else rho_of_pure(self.epsilon.nano * records)
 
 
 def by_name(tables: dict[str, Table]) -> dict[str, Table]:
-    """The tables in the order of their names: the canonical form knows no other, and words must not depend on it."""
+    """Return the tables in the order of their names: the canonical form has no other order, and sentences must not depend on
+    it."""
     return dict(sorted(tables.items()))
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A column of a table. `values`: what records have; of each level of the table, the coarsest first, its number, its labels,
-    and which of them each value has."""
+    """A column of a table. `values`: those of records; for each level of the table, the coarsest first, its number, its labels,
+    and the label of each value."""
 
     column: str
     values: tuple[str, ...]
@@ -208,7 +210,7 @@ class Axis:
 
     @classmethod
     def of(cls, part: str | Grouping, column: KeepColumn | CountedColumn) -> Axis:
-        """The axis of a column with declared values, by these or by groups of them."""
+        """Return the axis of a column with declared values, by these or by groups of them."""
         values = tuple(str(value) for value in column.values)
         if isinstance(part, str):
             return cls(part, values, (0,), (values,), (tuple(range(len(values))),))
@@ -223,11 +225,11 @@ class Axis:
 
     @property
     def is_deep(self) -> bool:
-        """Whether it has several levels."""
+        """Return whether it has several levels."""
         return len(self.numbers) > 1
 
     def list_above(self, level: int) -> dict[str, str]:
-        """The label of the level above that each label of a level (by its place) lies in; none above the coarsest."""
+        """Return the label of the level above for each label of a level (by its position); empty for the coarsest."""
         if level == 0:
             return {}
         above, below = ([self.labels[number][place] for place in self.places[number]] for number in (level - 1, level))
@@ -236,8 +238,8 @@ class Axis:
 
 @dataclass(frozen=True)
 class Tabulation:
-    """A declared table with its cells, its noise and the grid of what it adds up: all of it public before any data. `counted_in`:
-    what the sum of a column of dates is in, like "days since 1990-01-01"."""
+    """A declared table with its cells, its noise and the grid of what it adds up: all public before any data are read.
+    `counted_in`: the unit of the sum of a column of dates, like "days since 1990-01-01"."""
 
     name: str
     table: Table
@@ -245,7 +247,7 @@ class Tabulation:
     grid: Grid | None
     weights: Weights | None = None
     counted_in: str = ""
-    lacking: int = 0  # reasons for which a record may have nothing to add up, or to be counted by
+    lacking: int = 0  # reasons for which a record may have nothing to add up, or no label
 
     @classmethod
     def of(
@@ -256,7 +258,7 @@ class Tabulation:
         noise: Mapping[str, NoiseColumn],
         weights: Weights | None = None,
     ) -> Tabulation:
-        """The tabulation of a table whose columns fit (`rules.published`); `weights`: those of the column with that role."""
+        """The tabulation of a table whose columns fit (`rules.published`); `weights`: of the column with that role."""
         axes = tuple(Axis.of(part, counted[name_of(part)]) for part in table.by)
         weights = None if table.weight is None else weights
         if table.sum is None:
@@ -278,24 +280,24 @@ class Tabulation:
 
     @property
     def is_deep(self) -> bool:
-        """Whether it has several levels."""
+        """Return whether it has several levels."""
         return len(self.levels) > 1
 
     @cached_property
     def sensitivities(self) -> tuple[Sensitivity, ...]:
-        """How much one record changes each level."""
+        """Return how much one record changes each level."""
         return tuple(of_counts(cells) if self.ends is None else of_amounts(*self.ends, cells) for cells in self.shape.cells)
 
     @property
     def step(self) -> Fraction:
-        """What a unit of its cells is: a record, or so much of what is added up."""
+        """Return the unit of its cells: a record, or so much of what is added up."""
         grid = Fraction(1) if self.grid is None else self.grid.step
         return grid if self.weights is None else grid * self.weights.step
 
     @cached_property
     def ends(self) -> tuple[int, int] | None:
-        """The least and the most that a record adds, in units; None where every record counts as one. One without a value adds
-        nothing."""
+        """Return the least and the most that a record adds, in units; None if every record counts as one. A record without a
+        value adds nothing."""
         numbers = None if self.grid is None else ends_of(self.grid)
         if self.weights is not None:
             numbers = self.weights.ends if numbers is None else multiply_ends(self.weights.ends, numbers)
@@ -306,8 +308,7 @@ class Tabulation:
 
     @cached_property
     def noise(self) -> tuple[CellNoise, ...]:
-        """The noise of the cells of each level: what the table may lose is shared evenly by the levels that one record can
-        change."""
+        """The noise of the cells of each level: the table's budget is shared evenly by the levels that one record can change."""
         touched = [sensitivity.l1 > 0 for sensitivity in self.sensitivities]
         shares = iter(self.table.share.split([1] * sum(touched)) if any(touched) else ())
         return tuple(
@@ -321,5 +322,5 @@ class Tabulation:
             check_sum(rows, max(map(abs, self.ends)))
 
     def list_cells(self, level: int) -> Iterator[tuple[str, ...]]:
-        """The labels of the cells of a level (by its place), in the order of the cells."""
+        """Yield the labels of the cells of a level (by its position), in the order of the cells."""
         return itertools.product(*(axis.labels[level] if axis.is_deep else axis.labels[0] for axis in self.axes))

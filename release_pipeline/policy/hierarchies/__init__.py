@@ -1,7 +1,7 @@
-"""How a policy declares what a generalised column becomes: listed labels, intervals, prefixes or dates.
+"""How a policy declares the labels of a generalised column: listed labels, intervals, prefixes or dates.
 
 Each form says which entries it covers and what they become on every level. The last level is `*`, except for listed labels, which
-end as they are listed. A category for missing entries stays itself until `*`.
+end with the last listed level. A category for missing entries is unchanged until `*`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["ALL", "FORMS", "Dates", "HierarchySpec", "Intervals", "Listed", "Rea
 
 
 def _form(value: Any) -> str:
-    """Which form was meant, by what only it has."""
+    """Return the form that was meant, by the key that only it has."""
     if isinstance(value, BaseModel):
         return type(value).__name__.lower()
     keys = set(cast(Mapping[str, Any], value)) if isinstance(value, dict) else set[str]()
@@ -45,11 +45,11 @@ FORMS = (
 
 
 def known_keys(value: Any) -> list[str]:
-    """The keys that may stand in the hierarchy that was meant."""
+    """Return the keys allowed in the hierarchy that was meant."""
     form = _form(value)
     return ["groups", "rows"] if form == "listed" else list(SPECS[form].model_fields)
 
 
 def form_of(value: Any) -> type[BaseModel]:
-    """The form of hierarchy that was meant."""
+    """Return the form of hierarchy that was meant."""
     return SPECS[_form(value)]

@@ -1,4 +1,4 @@
-"""What the forms of hierarchies have in common."""
+"""The common parts of all hierarchies, and hierarchies of numbers and dates."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ Row: TypeAlias = tuple[str, ...]  # a value, and its label on every further leve
 
 
 def as_value_error(error: ReleasePipelineError) -> ValueError:
-    """The error as pydantic takes it from a validator."""
+    """Return the error as pydantic takes it from a validator."""
     return ValueError(f"{error.what.rstrip('.')}{f' ({error.remedy})' if error.remedy else ''}")
 
 
 def entry_text(entry: Any) -> str:
-    """A value or label as a text; what is none is refused."""
+    """Return a value or label as a text; anything else is refused."""
     if isinstance(entry, bool):
         return "true" if entry else "false"
     if not isinstance(entry, str | int | Decimal):
@@ -50,7 +50,7 @@ class MadeLabels(Frozen):
 
     @property
     def declared_texts(self) -> tuple[str, ...]:
-        """None: a rule makes its labels."""
+        """Return no texts: a rule makes its labels."""
         return ()
 
 
@@ -58,12 +58,12 @@ class MadeLabels(Frozen):
 
 
 MAX_INTERVALS = 1_000_000
-SHOWN_CUTS = 8  # of a list of cuts, in words
+SHOWN_CUTS = 8  # cuts of a list that a description shows
 
 
 class Intervals(MadeLabels):
-    """Numbers on a declared grid. Level 0 is the number; every further level cuts the domain into intervals: of one width from
-    its lower end on, or between the numbers of a list, which begin the intervals after the first."""
+    """Numbers on a declared grid. Level 0 is the number; every further level cuts the domain into intervals: of equal width from
+    its lower end, or between the numbers of a list, which begin the intervals after the first."""
 
     intervals: tuple[Annotated[Exact, Field(gt=0)] | tuple[Exact, ...], ...] | None = None
     domain: Domain
@@ -93,16 +93,16 @@ class Intervals(MadeLabels):
 
     @property
     def most_values(self) -> int:
-        """How many numbers the grid has."""
+        """Return how many numbers the grid has."""
         return self.exact_grid.width + 1
 
     @property
     def levels(self) -> int:
-        """How many levels; two without intervals: the number, and everything."""
+        """Return the number of levels; two without intervals: the number, and everything."""
         return 2 + len(self.intervals or ())
 
     def describe(self) -> str:
-        """The hierarchy for a person."""
+        """Return a description of the hierarchy."""
         low, high, grid = (decimal_text(number) for number in (*self.domain, self.grid))
         outside = POLICY.read_section("outside")[self.outside]
         if not self.intervals:
@@ -112,18 +112,18 @@ class Intervals(MadeLabels):
 
     @property
     def level_words(self) -> tuple[str, ...]:
-        """Each level in a word or two."""
+        """Return the name of each level."""
         return (*map(_say_level, (self.grid, *(self.intervals or ()))), ALL)
 
     def label_units(self, units: Sequence[int]) -> list[tuple[str, ...]]:
-        """A row for each of these numbers of grid units."""
+        """Return a row of labels for each of these numbers in grid units."""
         texts = [[self.show(unit, unit) for unit in units]]
         for starts in self._starts():
             texts.append([self.show(*_interval_of(unit, starts, self.exact_grid.width)) for unit in units])
         return list(zip(*texts, [ALL] * len(units), strict=True))
 
     def show(self, low: int, high: int) -> str:
-        """The numbers of these grid units as a label: one, or from the first to the last.
+        """Return a label for the numbers from the first to the last of these grid units, or for one number if they are equal.
 
         `20-24`, and with a sign `-5 to -1`.
         """
@@ -133,7 +133,7 @@ class Intervals(MadeLabels):
         return f"{ends[0]}{' to ' if any(end.startswith('-') for end in ends) else '-'}{ends[1]}"
 
     def may_release(self, label: str) -> bool:
-        """Whether a released column may have this label."""
+        """Return whether a released column may have this label."""
         number = r"-?[0-9]+(?:\.[0-9]+)?"
         if label == ALL:
             return True
@@ -151,7 +151,7 @@ class Intervals(MadeLabels):
         )
 
     def _starts(self) -> list[npt.NDArray[np.int64]]:
-        """Where the intervals of each level begin, in grid units."""
+        """Return where the intervals of each level begin, in grid units."""
         grid, starts = self.exact_grid, list[npt.NDArray[np.int64]]()
         for part in self.intervals or ():
             if isinstance(part, tuple):
@@ -173,23 +173,23 @@ class Intervals(MadeLabels):
         return starts
 
     def reading(self, missing: str | None) -> NumberReading:
-        """How the source's column is read."""
+        """Return how the source's column is read."""
         low, high = self.domain
         return NumberReading(low=low, high=high, step=self.grid, outside=self.outside, keeps_missing=missing is not None)
 
     def list_rows(self) -> list[Row] | None:
-        """Every number with its label on each level; None where they are too many to list."""
+        """Return every number with its label on each level; None if they are too many to list."""
         width = self.exact_grid.width
         return self.label_units(range(width + 1)) if width < MAX_ROWS else None
 
     def examples(self, most: int) -> list[Any]:
-        """Numbers all over the domain."""
+        """Return numbers from all over the domain."""
         units = np.unique(np.linspace(0, self.exact_grid.width, most, dtype=np.int64))
         return self.exact_grid.restore(units.astype(np.float64)).tolist()
 
 
 def _interval_of(unit: int, starts: npt.NDArray[np.int64], width: int) -> tuple[int, int]:
-    """The first and the last grid unit of the interval that a number lies in; the last interval ends with the domain."""
+    """Return the first and the last grid unit of the interval that contains a number; the last interval ends with the domain."""
     number = bisect_right(starts, unit) - 1
     return int(starts[number]), int(starts[number + 1]) - 1 if number + 1 < len(starts) else width
 
@@ -237,23 +237,23 @@ class Dates(MadeLabels):
 
     @property
     def levels(self) -> int:
-        """How many levels, the days themselves included."""
+        """Return the number of levels, including the days themselves."""
         return len(self.dates) + 1
 
     def describe(self) -> str:
-        """The hierarchy for a person."""
+        """Return a description of the hierarchy."""
         return POLICY("hierarchy.dates", first=self.first, last=self.last, periods=join_names(self._list_periods(), "then"))
 
     @property
     def level_words(self) -> tuple[str, ...]:
-        """Each level in a word or two."""
+        """Return the name of each level."""
         return (*self._list_periods(), ALL)
 
     def _list_periods(self) -> list[str]:
         return [POLICY.read_section("every")[period] for period in self.dates]
 
     def covers(self, entry: str) -> bool:
-        """Whether an entry is such a date."""
+        """Return whether an entry is a date of this hierarchy."""
         try:
             is_day = re.fullmatch(_PERIOD_PATTERN["day"], entry) is not None and bool(date.fromisoformat(entry))
         except ValueError:
@@ -261,11 +261,11 @@ class Dates(MadeLabels):
         return is_day and self.first.isoformat() <= entry <= self.last.isoformat()
 
     def labels_of(self, entries: Sequence[str]) -> list[tuple[str, ...]]:
-        """A row for each of these entries."""
+        """Return a row of labels for each of these entries."""
         return [(*(_period(period, entry) for period in self.dates), ALL) for entry in entries]
 
     def may_release(self, label: str) -> bool:
-        """Whether a released column may have this label."""
+        """Return whether a released column may have this label."""
         first, last = self.first.isoformat(), self.last.isoformat()
         return label == ALL or any(
             re.fullmatch(_PERIOD_PATTERN[period], label) is not None and _period(period, first) <= label <= _period(period, last)
@@ -273,23 +273,23 @@ class Dates(MadeLabels):
         )
 
     def reading(self, missing: str | None) -> RuleReading:
-        """How the source's column is read."""
+        """Return how the source's column is read."""
         return RuleReading(covers=self.covers, filled=missing)
 
     @property
     def most_values(self) -> int:
-        """How many days there are."""
+        """Return how many days there are."""
         return (self.last - self.first).days + 1
 
     def list_rows(self) -> list[Row] | None:
-        """Every day with its label on each level; None where they are too many to list."""
+        """Return every day with its label on each level; None if they are too many to list."""
         if self.most_values > MAX_ROWS:
             return None
         days = (self.first + timedelta(days=number) for number in range(self.most_values))
         return self.labels_of([day.isoformat() for day in days])
 
     def examples(self, most: int) -> list[Any]:
-        """One day."""
+        """Return one day."""
         return [self.first.isoformat()]
 
 

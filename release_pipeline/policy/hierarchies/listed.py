@@ -51,31 +51,31 @@ class Listed(Frozen):
 
     @property
     def levels(self) -> int:
-        """How many levels, the values themselves included."""
+        """Return the number of levels, including the values themselves."""
         return len(self.rows[0])
 
     @property
     def most_values(self) -> int:
-        """How many values are listed."""
+        """Return how many values are listed."""
         return len(self.rows)
 
     @property
     def values(self) -> tuple[str, ...]:
-        """What may occur."""
+        """Return the values that may occur."""
         return tuple(row[0] for row in self.rows)
 
     @property
     def declared_texts(self) -> tuple[str, ...]:
-        """The texts that stand in it as the steward wrote them."""
+        """Return its texts as the steward wrote them."""
         return tuple(dict.fromkeys(label for row in self.rows for label in row))
 
     def describe(self) -> str:
-        """The hierarchy for a person."""
+        """Return a description of the hierarchy."""
         return POLICY("hierarchy.listed", count=format_count(len(self.rows)), levels=self.levels)
 
     @property
     def level_words(self) -> tuple[str, ...]:
-        """Each level in a word or two."""
+        """Return the name of each level."""
         counts = [len(set(column)) for column in zip(*self.rows, strict=True)]
         return tuple(
             ALL if count == 1 and level else POLICY("hierarchy.values_level", count=format_count(count))
@@ -83,36 +83,38 @@ class Listed(Frozen):
         )
 
     def may_release(self, label: str) -> bool:
-        """Whether a released column may have this label."""
+        """Return whether a released column may have this label."""
         return any(label in row for row in self.rows)
 
     def reading(self, missing: str | None) -> RuleReading:
-        """How the source's column is read."""
+        """Return how the source's column is read."""
         return RuleReading(covers=frozenset(self.values).__contains__, filled=missing, only_one=len(self.rows) == 1)
 
     def list_rows(self) -> list[Row]:
-        """Every value with its label on each level."""
+        """Return every value with its label on each level."""
         return list(self.rows)
 
     def examples(self, most: int) -> list[Any]:
-        """Entries that may occur: all of them."""
+        """Return all entries that may occur."""
         return list(self.values)
 
 
 def expand(value: Any) -> Any:
-    """A hierarchy as a steward wrote it, its `groups` as rows. Raises `ReleasePipelineError` with the fault."""
+    """Return a hierarchy as a steward wrote it, with its `groups` expanded to rows. Raises `ReleasePipelineError` with the
+    fault."""
     if not isinstance(value, dict):
         return value
     spec = cast(dict[str, Any], value)
     if "groups" not in spec:
         return spec
     rows = rows_of_groups(spec["groups"])
-    Hierarchy.of(rows)  # what is wrong with them is reported where the steward wrote them
+    Hierarchy.of(rows)  # faults are reported at the key where the steward wrote them
     return {"rows": rows, **{key: part for key, part in spec.items() if key != "groups"}}
 
 
 def rows_of_groups(groups: Any) -> list[list[str]]:
-    """Rows from nested groups {LABEL: [values] or {LABEL: ...}}, all of one depth, or from plain values; `*` is the last level.
+    """Return rows from nested groups {LABEL: [values] or {LABEL: ...}}, all of one depth, or from plain values; `*` is the last
+    level.
 
     >>> rows_of_groups({"vowel": ["a", "e"], "other": ["b"]})
     [['a', 'vowel', '*'], ['e', 'vowel', '*'], ['b', 'other', '*']]
@@ -135,7 +137,7 @@ def rows_of_groups(groups: Any) -> list[list[str]]:
     return rows if all(row[-1] == ALL and len(row) > 1 for row in rows) else [[*row, ALL] for row in rows]
 
 
-# Hierarchies of codes, of which fewer and fewer characters are kept.
+# Hierarchies of codes, which keep fewer characters on each level.
 
 
 _CHARACTERS = {"digits": "[0-9]", "letters": "[A-Za-z]", "digits-and-letters": "[0-9A-Za-z]"}
@@ -156,16 +158,16 @@ class Prefixes(MadeLabels):
 
     @property
     def levels(self) -> int:
-        """How many levels, the codes themselves included."""
+        """Return the number of levels, including the codes themselves."""
         return len(self.prefixes) + 1
 
     @property
     def pattern(self) -> str:
-        """What a code looks like."""
+        """Return the pattern of a code."""
         return f"{_CHARACTERS[self.of]}{{{self.prefixes[0]}}}"
 
     def describe(self) -> str:
-        """The hierarchy for a person."""
+        """Return a description of the hierarchy."""
         lengths = join_names((str(length) for length in self.prefixes[1:]), "then")
         characters = self._count(self.prefixes[0])
         if not lengths:
@@ -174,41 +176,41 @@ class Prefixes(MadeLabels):
 
     @property
     def level_words(self) -> tuple[str, ...]:
-        """Each level in a word or two."""
+        """Return the name of each level."""
         return (*map(self._count, self.prefixes), ALL)
 
     def _count(self, characters: int) -> str:
         return POLICY.read_phrases("characters")[self.of].format(count=characters)
 
     def covers(self, entry: str) -> bool:
-        """Whether an entry is such a code."""
+        """Return whether an entry is a code of this hierarchy."""
         return re.fullmatch(self.pattern, entry) is not None
 
     def labels_of(self, entries: Sequence[str]) -> list[tuple[str, ...]]:
-        """A row for each of these entries."""
+        """Return a row of labels for each of these entries."""
         whole = self.prefixes[0]
         return [(*(entry[:length] + ALL * (whole - length) for length in self.prefixes), ALL) for entry in entries]
 
     def may_release(self, label: str) -> bool:
-        """Whether a released column may have this label."""
+        """Return whether a released column may have this label."""
         begin = label.rstrip(ALL)
         is_code = len(label) == self.prefixes[0] and len(begin) in self.prefixes
         return label == ALL or (is_code and re.fullmatch(_CHARACTERS[self.of] + "+", begin) is not None)
 
     def reading(self, missing: str | None) -> RuleReading:
-        """How the source's column is read."""
+        """Return how the source's column is read."""
         return RuleReading(covers=self.covers, filled=missing)
 
     @property
     def most_values(self) -> int:
-        """How many codes there may be."""
+        """Return how many codes there may be."""
         return _DIFFERENT[self.of] ** self.prefixes[0]
 
     def list_rows(self) -> None:
-        """Codes are too many to list."""
+        """Return None: codes are too many to list."""
         return
 
     def examples(self, most: int) -> list[Any]:
-        """One code."""
+        """Return one code."""
         length = self.prefixes[0]
         return [next(code for code in ("0" * length, "a" * length) if self.covers(code))]

@@ -1,5 +1,5 @@
-"""From the text of a policy file to a `Policy`, or to all of its errors at once. What a steward may write shortly is written out
-before it is validated: lists from files, groups as rows, and dates as numbers."""
+"""From the text of a policy file to a `Policy`, or to all of its errors at once. Short forms are expanded before validation:
+lists from files, groups as rows, and dates as numbers."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from release_pipeline.policy.rules.rules import find_contradictions
 from release_pipeline.policy.values.scalars import CANONICAL, Name, Slug
 from release_pipeline.policy.values.text import Document, Path, Problem, read_named, read_yaml
 
-REPORTED = object()  # in the place of a part whose fault is among the problems already
+REPORTED = object()  # stands for a part whose fault is already among the problems
 
 
 def list_lists(columns: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The lists of entries that are taken from a file, by column."""
+    """Yield the lists of entries that come from a file, by column."""
     for name, column in cast(dict[str, Any], columns).items() if isinstance(columns, dict) else ():
         values = cast(dict[str, Any], column).get("values") if isinstance(column, dict) else None
         if isinstance(values, dict) and "file" in values:
@@ -41,7 +41,7 @@ def list_lists(columns: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def expand_lists(raw: dict[str, Any], read: Read, problems: list[Problem]) -> dict[str, Any]:
-    """The policy with the entries of every list that is taken from a file."""
+    """Return the policy with the entries of every list that comes from a file; faults are added to `problems`."""
     columns = cast(Any, raw.get("columns"))
     made: dict[str, Any] = {}
     for name, values in list_lists(columns):
@@ -57,7 +57,8 @@ def expand_lists(raw: dict[str, Any], read: Read, problems: list[Problem]) -> di
 
 
 def expand_dates(raw: dict[str, Any], problems: list[Problem]) -> dict[str, Any]:
-    """The policy with the masked columns of dates as numbers, and what models are to predict of them."""
+    """Return the policy with masked columns of dates as numbers, and also the limits that models predict; faults are added to
+    `problems`."""
     columns, clocks = cast(Any, raw.get("columns")), dict[str, Clock]()
     made: dict[str, Any] = {}
     for name, column in cast(dict[str, Any], columns).items() if isinstance(columns, dict) else ():
@@ -80,17 +81,17 @@ _PROTECT: TypeAdapter[Any] = TypeAdapter(ProtectSection)
 
 
 def load_policy(file: FilePath) -> Policy:
-    """The policy in `file`; raises `PolicyInvalid` with every problem and its line when there are any. Files that it names are
-    looked for from its own folder on."""
+    """Return the policy in `file`; raises `PolicyInvalid` with every problem and its line if there are any. Files that it names
+    are searched in and below its folder."""
     text, read = read_policy(file), reader_beside(file)
     try:
         named = tuple((name, read(name)) for name in list_files(text))
-    except ReleasePipelineError:  # parsing it says so, with the line
+    except ReleasePipelineError:  # parsing reports it, with the line
         return parse_policy(text, name=str(file), read=read)
     return _parse(text, str(file), named)
 
 
-@lru_cache(maxsize=500)  # files are read each time, and parsed when one of them is another: a policy does not change
+@lru_cache(maxsize=500)  # files are read each time, but parsed only after a change: a policy is immutable
 def _parse(text: str, name: str, named: tuple[tuple[str, str], ...]) -> Policy:
     document = _read_yaml(text)
     return _read_document(document, document.value, name, dict(named).__getitem__)
@@ -98,17 +99,17 @@ def _parse(text: str, name: str, named: tuple[tuple[str, str], ...]) -> Policy:
 
 @lru_cache(maxsize=500)
 def _read_yaml(text: str) -> Document:
-    """Read once for the files that it names, and for what it says: nothing changes a document that was read."""
+    """Return the document, parsed once both for the files that it names and for its content: a document is never changed."""
     return read_yaml(text)
 
 
 def refuse_files(name: str) -> str:
-    """For a policy that lies nowhere: it cannot name files."""
+    """Refuse a file: a policy that is not stored in a file cannot name files."""
     raise WrongUsage("there is no folder to look for this file in.", where=name)
 
 
 def reader_beside(file: FilePath) -> Read:
-    """What reads the lists, hierarchies and suite that the policy in `file` names: files below its folder, and no others."""
+    """Return a reader of the lists, hierarchies and suite that the policy in `file` names: only files below its folder."""
 
     def read(name: str) -> str:
         path = FilePath(name)
@@ -122,7 +123,7 @@ def reader_beside(file: FilePath) -> Read:
 
 
 def list_files(text: str) -> list[str]:
-    """The files that the policy in `text` names for its lists and suite, in order; none where it cannot be read."""
+    """Return the files that the policy in `text` names for its lists and suite, in order; empty if it cannot be parsed."""
     value = _read_yaml(text).value
     policy = cast(dict[str, Any], value) if isinstance(value, dict) else {}
     named = [values.get("file") for _, values in list_lists(policy.get("columns"))]
@@ -131,7 +132,7 @@ def list_files(text: str) -> list[str]:
 
 
 def _expand_groupings(raw: dict[str, Any], problems: list[Problem]) -> dict[str, Any]:
-    """The policy with the rows of every group of values that its tables declare."""
+    """Return the policy with the rows of every group of values that its tables declare; faults are added to `problems`."""
     tables = cast(Any, raw.get("tables"))
     expanded: dict[str, Any] = {}
     for name, table in cast(dict[str, Any], tables).items() if isinstance(tables, dict) else ():
@@ -146,7 +147,7 @@ def _expand_groupings(raw: dict[str, Any], problems: list[Problem]) -> dict[str,
 
 
 def _expand(hierarchy: dict[str, Any], at: Path, problems: list[Problem]) -> Any:
-    """A hierarchy with its rows, or `REPORTED`, and what is wrong with it among the problems."""
+    """Return a hierarchy with its rows, or `REPORTED` after adding its faults to the problems."""
     try:
         return expand(hierarchy)
     except ReleasePipelineError as error:
@@ -155,7 +156,7 @@ def _expand(hierarchy: dict[str, Any], at: Path, problems: list[Problem]) -> Any
 
 
 def _expand_hierarchies(raw: dict[str, Any], problems: list[Problem]) -> dict[str, Any]:
-    """The policy with the rows of every hierarchy in it, from its groups; what is wrong with them goes to `problems`."""
+    """Return the policy with the rows of every hierarchy in it, expanded from its groups; faults are added to `problems`."""
     columns = cast(Any, raw.get("columns"))
     expanded: dict[str, Any] = {}
     for name, column in cast(dict[str, Any], columns).items() if isinstance(columns, dict) else ():
@@ -166,7 +167,7 @@ def _expand_hierarchies(raw: dict[str, Any], problems: list[Problem]) -> dict[st
 
 
 def check_name(policy: Policy, file: FilePath) -> Policy:
-    """The policy, if its name is the file's."""
+    """Return the policy if its name is the file's; refused otherwise."""
     if policy.policy != file.stem:
         raise ReleasePipelineError(
             f"the policy calls itself '{policy.policy}'.", where=str(file), remedy="Name the file after the policy."
@@ -175,12 +176,13 @@ def check_name(policy: Policy, file: FilePath) -> Policy:
 
 
 def list_policies(site: FilePath) -> list[FilePath]:
-    """The policy files of a site, valid or not, by name."""
+    """Return the policy files of a site, valid or not, by name."""
     return sorted((site / "policies").glob("*.yaml"))
 
 
 def parse_policy(text: str, *, name: str, read: Read = refuse_files) -> Policy:
-    """The policy in `text`; `name` is how messages call the file, `read` gives the text of files that it names."""
+    """Return the policy in `text`; raises `PolicyInvalid` with every problem. `name`: the file's name in messages; `read` returns
+    the text of files that it names."""
     document = read_yaml(text)
     return _read_document(document, document.value, name, read)
 
@@ -188,15 +190,15 @@ def parse_policy(text: str, *, name: str, read: Read = refuse_files) -> Policy:
 def parse_changed(
     text: str, change: Callable[[dict[str, Any]], dict[str, Any]], *, name: str, read: Read = refuse_files
 ) -> Policy:
-    """The policy that `text` would be with a change of what it says: the change is made to the values of the file, before
-    anything is read from it. Problems have the places of what they are about, or of what is around that in the file."""
+    """Return the policy of `text` after a change: the change is made to the values of the file, before anything is read from it.
+    Problems have the position of the values that they are about, or of the nearest value around them in the file."""
     document = read_yaml(text)
     raw = document.value
     return _read_document(document, change(cast(dict[str, Any], raw)) if isinstance(raw, dict) else raw, name, read)
 
 
 def _read_document(document: Document, raw: Any, name: str, read: Read) -> Policy:
-    """The policy that these values of a document are."""
+    """Return the policy with these values of a document; raises `PolicyInvalid` with every problem."""
     problems: list[Problem] = list(document.problems)
     policy: Policy | None = None
     if not isinstance(raw, dict):
@@ -219,12 +221,13 @@ def _read_document(document: Document, raw: Any, name: str, read: Read) -> Polic
 
 
 def read_policy(file: FilePath) -> str:
-    """The text of a policy's file. A link in its place is refused: whoever writes policies may not choose what is read."""
+    """Return the text of a policy's file. A link in its place is refused: people who write policies may not choose what is
+    read."""
     return _read(partial(open_below, file.parent, file.name), "policy", str(file))
 
 
 def read_text(file: FilePath) -> str:
-    """The text of a file of the site or of whoever runs the command; a link is followed."""
+    """Return the text of a file of the site or of the person who runs the command; a link is followed."""
     return _read(partial(open_plain, file), "file", str(file))
 
 
@@ -246,7 +249,7 @@ def _read(open_file: Callable[[], IO[bytes]], what: str, where: str) -> str:
 
 
 def _validate_parts(raw: dict[str, Any], problems: list[Problem]) -> Parts:
-    """Every part that is valid by itself; what is wrong with the others goes to `problems`."""
+    """Return every part that is valid by itself; faults of the others are added to `problems`."""
     fields = Policy.model_fields
     for key in raw:
         if key not in fields:
@@ -276,14 +279,14 @@ def _adapter(key: str) -> TypeAdapter[Any]:
 
 
 def _without_faults(protect: Any, problems: list[Problem]) -> AnyOptions | None:
-    """What is left of a faulty `protect` when epsilon and options that are wrong by themselves are set aside: enough to find
-    what else it contradicts. None if method or k are among the faults."""
+    """Return a faulty `protect` without epsilon and options that are wrong by themselves: enough to find its other
+    contradictions. None if method or k are among the faults."""
     faults = {path[1] for path, _, _ in problems if path[:1] == ("protect",) and len(path) > 1}
     if not isinstance(protect, dict) or faults & {"method", "k"}:
         return None
     rest = {key: value for key, value in cast(dict[str, Any], protect).items() if key not in faults}
     if "swap" in faults:
-        rest["swap"] = {"k": 2, "within": "kept"}  # it is meant, so that columns may change places
+        rest["swap"] = {"k": 2, "within": "kept"}  # swapping is intended, so that columns may be swapped
     try:
         needed = {"epsilon": 1} if "epsilon" in options_of(rest.get("method")).model_fields else {}
         return _PROTECT.validate_python({**needed, **rest})
@@ -292,7 +295,7 @@ def _without_faults(protect: Any, problems: list[Problem]) -> AnyOptions | None:
 
 
 def _validate_columns(raw: dict[str, Any], problems: list[Problem]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The columns that are valid by themselves, and the names of all."""
+    """Return the columns that are valid by themselves, and the names of all."""
     declared = raw.get("columns")
     if "columns" not in raw:
         return {}, ()
@@ -319,7 +322,8 @@ def _validate_each(
     raw: dict[str, Any],
     problems: list[Problem],
 ) -> dict[str, Any]:
-    """The parts of a mapping by name that are valid by themselves; those with a fault that is reported already are left out."""
+    """Return the parts of a mapping by name that are valid by themselves; parts with a fault that is already reported are left
+    out."""
     if not isinstance(raw[key], dict):
         problems.append(((key,), f"{key} must be a mapping from names to {what}.", remedy))
         return {}
@@ -340,8 +344,7 @@ def _validate(adapter: TypeAdapter[Any], value: Any, path: Path, raw: dict[str, 
     return valid
 
 
-# A policy read from its canonical form: as it was when it was noted, whatever is asked of policy
-# files today.
+# A policy read from its canonical form: as it was when it was noted, independent of today's rules for policy files.
 #
 # The canonical form (`Policy.canonical_json`; docs/formats.md has its rules) is JSON whose keys are
 # in order, and whose numbers are texts. It holds all of a policy, the rows of its hierarchies too,
@@ -349,8 +352,8 @@ def _validate(adapter: TypeAdapter[Any], value: Any, path: Path, raw: dict[str, 
 
 
 def read_canonical(form: Mapping[str, Any], columns: Sequence[str]) -> Policy:
-    """The policy of a canonical form, its columns in this order. The types of its parts are looked at, and no rule: it met the
-    rules of its day."""
+    """Return the policy of a canonical form, with its columns in this order. Types of its parts are checked, but no rules: it met
+    the rules of its time."""
     try:
         hashed_only = options_of(form["protect"]["method"]).canonical_order(masked=[], generalised=[])  # no options
         protect = {name: value for name, value in form["protect"].items() if name not in hashed_only}

@@ -1,4 +1,4 @@
-"""What is wrong with a file that a person wrote, in words: what, where, what to do."""
+"""Messages on faults in a file that a person wrote: what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _OF_ABOUT: dict[str, type[BaseModel]] = {
 def explain_value(
     adapter: TypeAdapter[Validated], value: Any, path: Path, raw: Any, *, known: Iterable[str] | None = None
 ) -> tuple[Validated | None, list[Problem]]:
-    """The validated value at `path` of the document `raw`, or what is wrong with it in words.
+    """Return the validated value at `path` of the document `raw`, or None and its problems.
 
     `known`: the keys that a message may propose; None asks the policy's model.
     """
@@ -60,7 +60,7 @@ def explain_value(
 
 
 def _explain(errors: Iterable[ErrorDetails], path: Path, raw: Any, known: Iterable[str] | None) -> Iterator[Problem]:
-    """One problem per place, in plain words. Of a union's branches, that of the one that the steward meant."""
+    """Yield one problem for each position in the file. In a union, that of the branch that the steward meant."""
     reported: set[Path] = set()
     for error in sorted(errors, key=_distance):
         where = _real_path((*path, *error["loc"]), raw, error["type"])
@@ -81,8 +81,8 @@ def _explain(errors: Iterable[ErrorDetails], path: Path, raw: Any, known: Iterab
 
 
 def find_empty(raw: dict[str, Any], problems: Iterable[Problem]) -> list[Problem]:
-    """Every key without a value that has no other problem: an optional key is left out as a whole, for whoever wrote the key
-    meant to say something. What an unknown key holds has no problems of its own."""
+    """Return every key without a value that has no other problem: an optional key must be left out as a whole, because a key that
+    is written was meant to have a value. The content of an unknown key has no separate problems."""
     reported = {path for path, _, _ in problems}
     return [
         (where, *_say_empty(str(where[-1]), option_of(_model_at(where[:-1], raw), str(where[-1]))))
@@ -92,7 +92,7 @@ def find_empty(raw: dict[str, Any], problems: Iterable[Problem]) -> list[Problem
 
 
 def _list_empty(value: Any, here: Path) -> Iterator[Path]:
-    """The keys of mappings that have no value."""
+    """Yield the keys of mappings that have no value."""
     if isinstance(value, dict):
         for key, part in cast(dict[str, Any], value).items():
             if part is None:
@@ -109,7 +109,7 @@ def _say_empty(name: str, option: Option) -> tuple[str, str]:
 
 
 def _find_misplaced(where: Path, raw: Any) -> str:
-    """Why an option of `protect` is not one of its method; empty where nobody can tell."""
+    """Return why an option of `protect` does not belong to its method; empty if that is not known."""
     if where[:1] != ("protect",):
         return ""
     method = raw["protect"].get("method")
@@ -118,7 +118,7 @@ def _find_misplaced(where: Path, raw: Any) -> str:
 
 
 def _is_kept_identifier(where: Path, raw: Any) -> bool:
-    """Whether a fault is of an identifier that is not dropped: what else is wrong with it does not matter then."""
+    """Return whether a fault is of an identifier that is not dropped: its other faults do not matter then."""
     if where[:1] != ("columns",) or len(where) < 2:
         return False
     column = raw["columns"][where[1]]
@@ -127,7 +127,7 @@ def _is_kept_identifier(where: Path, raw: Any) -> bool:
 
 
 def _find_decimal_comma(where: Path, raw: Any) -> str:
-    """The key and number that were meant by `{epsilon: 0,5}`, which has two keys; empty where a key is just not known."""
+    """Return the key and number that were meant by `{epsilon: 0,5}`, which has two keys; empty if a key is merely unknown."""
     here = raw
     for step in where[:-1]:
         here = here[step]
@@ -139,7 +139,7 @@ def _find_decimal_comma(where: Path, raw: Any) -> str:
 
 
 def _distance(error: ErrorDetails) -> int:
-    """How far the branch of a union with this error is from what the steward can have meant: 0 for that branch itself."""
+    """Return how far the branch of a union with this error is from what the steward can have meant: 0 for that branch itself."""
     match error["type"], error["input"]:
         case ("literal_error", dict() | list()) | ("tuple_type", dict()) | ("model_type", list()):
             return 2
@@ -150,7 +150,7 @@ def _distance(error: ErrorDetails) -> int:
 
 
 def _real_path(location: tuple[str | int, ...], raw: Any, kind: str) -> Path:
-    """The path in the file: pydantic adds the names of union branches, which no steward wrote."""
+    """Return the path in the file: pydantic adds the names of union branches, which no steward wrote."""
     here, path = raw, list[str | int]()
     for number, step in enumerate(location, start=1):
         if _has(here, step):
@@ -184,7 +184,7 @@ def _in_words(error: ErrorDetails, where: Path, known: Iterable[str], option: Op
             methods = [method for model in options.OPTIONS.values() for method in model.methods()]
             return f"{got} is not a method.", f"Allowed: {', '.join(methods)}."
         case "literal_error":
-            name = next((str(step) for step in reversed(where) if isinstance(step, str)), name)  # not the place in a list
+            name = next((str(step) for step in reversed(where) if isinstance(step, str)), name)  # not the position in a list
             return f"{got} is not allowed for {name}.", option.allowed or f"Allowed: {context.get('expected', '')}."
         case "union_tag_not_found":
             return "'do' is missing: what happens to the column?", f"Allowed: {', '.join(KINDS)}."
@@ -235,7 +235,7 @@ def _quote(value: Any) -> str:
 
 
 def _known(where: Path, raw: dict[str, Any]) -> Iterable[str]:
-    """The keys that may stand in the mapping at `where`."""
+    """Return the keys allowed in the mapping at `where`."""
     if where[:1] == ("columns",) and where[2:] == ("hierarchy",):
         return known_keys(raw["columns"][where[1]]["hierarchy"])
     if _model_at(where, raw) is Grouping:
@@ -246,7 +246,7 @@ def _known(where: Path, raw: dict[str, Any]) -> Iterable[str]:
 
 
 def _model_at(where: Path, raw: dict[str, Any]) -> type[BaseModel]:
-    """What was meant by the mapping at `where`."""
+    """Return the model that was meant by the mapping at `where`."""
     match where:
         case ("columns", name, *rest):
             column = raw["columns"][name]
@@ -277,13 +277,13 @@ def _model_at(where: Path, raw: dict[str, Any]) -> type[BaseModel]:
 
 
 def suggest(key: str, known: Iterable[str]) -> str:
-    """The key that was meant, or all that are known."""
+    """Return a suggestion: the key that was meant, or all known keys."""
     names = list(known)
     return ask_for_near(key, names, f"Known: {', '.join(names)}.", cutoff=0.6)
 
 
 def raise_problems(document: Document, problems: list[Problem], name: str, *, what: str) -> NoReturn:
-    """Raise `PolicyInvalid` with every problem, each with its line, in the order of the file."""
+    """Raise `PolicyInvalid` with every problem and its line, in the order of the file."""
     located = sorted((document.place_of(path), path, fault, remedy) for path, fault, remedy in problems)
     every = [Fault(name, at.line, at.column, ".".join(map(str, path)), fault, remedy) for at, path, fault, remedy in located]
     faults = {str(fault): fault for fault in every}

@@ -1,9 +1,9 @@
-"""populations.yaml: whose budget there is, how much of it, and who they were before. Signed by the privacy officer.
+"""populations.yaml: the populations with a budget, how much it is, and their predecessors. Signed by the privacy officer.
 
     adults:  {cap: {...}, was: people}              renamed; several with the same `was`: split
     both:    {cap: {...}, from: [north, south]}     merged
 
-What people were charged under an earlier name goes with them.
+People keep what they were charged under an earlier name.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from release_pipeline.policy.values.text import Problem, read_yaml
 
 
 class Cap(BaseModel):
-    """The most that may be spent: an epsilon in one definition and scope, a rho for a scope, or a number of releases. Of an
-    (epsilon, delta) under zcdp `rho` is the most that gives it, which is what is added up."""
+    """The most that may be spent: an epsilon in one definition and scope, a rho for a scope, or a number of releases. For an
+    (epsilon, delta) under zcdp `rho` is the most that gives it, and is what adds up."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
@@ -64,14 +64,14 @@ class Cap(BaseModel):
         return self._with(rho=rho)
 
     def _with(self, **parts: Any) -> Cap:
-        """The same cap with what follows from what it names."""
+        """Return the cap with the values that follow from its declaration."""
         for name, value in parts.items():
             object.__setattr__(self, name, value)
         return self
 
 
 class Population(BaseModel):
-    """The people whose records the releases of some policies come from, and the populations that they were before."""
+    """The people whose records the releases of some policies come from, and their earlier populations."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -87,12 +87,12 @@ class Population(BaseModel):
 
     @property
     def ancestors(self) -> tuple[str, ...]:
-        """The populations that its people were in before, as this entry names them."""
+        """Return the earlier populations of its people, as this entry names them."""
         return self.merges or (() if self.was is None else (self.was,))
 
     @property
     def canonical(self) -> dict[str, Any]:
-        """What it says, without what it leaves out."""
+        """Return its declared content, without empty options."""
         return self.model_dump(mode="json", exclude_none=True, by_alias=True)
 
 
@@ -101,7 +101,7 @@ _KNOWN = ("cap", "epsilon", "delta", "rho", "definition", "scope", "releases", "
 
 
 def load_populations(file: FilePath) -> dict[str, Population]:
-    """The populations in `file`; raises `PolicyInvalid` with every problem and its line when there are any."""
+    """Return the populations in `file`; raises `PolicyInvalid` with every problem and its line if there are any."""
     document = read_yaml(read_text(file))
     problems: list[Problem] = list(document.problems)
     populations: dict[str, Population] = {}
@@ -124,7 +124,7 @@ def load_populations(file: FilePath) -> dict[str, Population]:
 
 
 def list_ancestors(populations: Mapping[str, Population], name: str) -> frozenset[str]:
-    """Every population that the people of `name` were in before, however long ago.
+    """Return every earlier population of the people of `name`, back to the first.
 
     >>> def of(**origin): return Population.model_validate({"cap": Cap(releases=1), **origin})
     >>> sorted(list_ancestors({"b": of(was="a"), "c": of(**{"from": ["b", "x"]})}, "c"))
@@ -134,7 +134,7 @@ def list_ancestors(populations: Mapping[str, Population], name: str) -> frozense
 
 
 def _trace(populations: Mapping[str, Population]) -> dict[str, frozenset[str]]:
-    """The ancestors of each population; not of those that come from themselves."""
+    """Return the ancestors of each population, except populations that descend from themselves."""
     traced: dict[str, frozenset[str]] = {}
     left = dict(populations)
     while ready := [name for name in left if not any(ancestor in left for ancestor in left[name].ancestors)]:
@@ -145,7 +145,7 @@ def _trace(populations: Mapping[str, Population]) -> dict[str, frozenset[str]]:
 
 
 def find_population(populations: Mapping[str, Population], name: str, *, file: FilePath) -> Population:
-    """The population of that name."""
+    """Return the population with that name; raises if it is not declared."""
     if name not in populations:
         known = ", ".join(populations) or "none"
         raise PolicyInvalid(

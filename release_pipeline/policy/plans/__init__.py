@@ -1,1 +1,1 @@
-"""What a policy will do and cost, before any data is touched."""
+"""The effects and costs of a policy, before any data are read."""

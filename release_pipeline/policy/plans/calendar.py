@@ -1,4 +1,4 @@
-"""Which releases of a policy come next, and since when each is due. From the policy, the clock and what was opened; no data."""
+"""The next releases of a policy, and since when each is due: from the policy, the clock and the opened releases; no data."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _SECOND = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Upcoming:
-    """A release that comes, and when it is due by the timetable (None where there is none), or, if
-    `earliest`, when it is at the earliest, because the one before it comes first. `left_out`:
-    periods before it that nobody opens but a person, since one after them is charged."""
+    """A coming release, and when it is due by the timetable (None without one). If `earliest`, that is the earliest possible
+    time, because another release comes first. `left_out`: earlier periods that only a person can open, because a later one is
+    charged."""
 
     release: str
     due: datetime | None
@@ -25,21 +25,21 @@ class Upcoming:
     left_out: tuple[str, ...] = ()
 
     def is_late(self, now: datetime) -> bool:
-        """Whether it should have been opened before."""
+        """Return whether it should have been opened before."""
         return self.due is not None and self.due < now and not self.earliest
 
 
 def list_upcoming(
     policy: Policy, opened: Mapping[str, datetime], *, charged: Collection[str] = (), seen: datetime | None, now: datetime
 ) -> Iterator[Upcoming]:
-    """The releases that are not in `opened` (name: when), in the order in which they are opened; of periods there is no end.
+    """Yield the releases that are not in `opened` (name: when), in the order in which they are opened; periods have no end.
 
     A list's next release is due at the first time of the timetable after the one before it was opened, or after the policy was
     first seen; a period's at the first one after its end, and after the series was first seen. A site that has not seen the
     policy yet sees it now.
 
-    A series of periods begins with the `first` that the policy names, or else with the period in which it was first seen: what
-    had ended before is opened by nobody but a person, and neither is what lies before a `charged` release.
+    A series of periods begins with the `first` that the policy names, or else with the period in which it was first seen: only a
+    person can open periods that had ended before, or that are earlier than a `charged` release.
     """
     if policy.every:
         return _list_periods(policy, policy.every, opened, charged, seen or now)
@@ -47,7 +47,7 @@ def list_upcoming(
 
 
 def begin_of_series(policy: Policy, seen: datetime) -> str:
-    """The period that a series begins with; `seen`: when a site first knew of it."""
+    """Return the period that a series begins with; `seen`: when a site first knew of it."""
     assert policy.every is not None  # noqa: S101  for the type checker
     return policy.first or name_period(policy.every, seen)
 
@@ -81,7 +81,7 @@ def _list_periods(
 
 
 def _not_in(opened: Mapping[str, datetime], every: Every, begin: str, end: str) -> Iterator[str]:
-    """The periods from `begin` to before `end` that nobody has opened."""
+    """Yield the periods from `begin` to before `end` that nobody has opened."""
     name = begin
     while name != end:
         if name not in opened:

@@ -1,4 +1,4 @@
-"""What changes from one policy to another, in plain words: the claim and the budget first, then columns and texts."""
+"""The changes from one policy to another, as sentences: claim and budget first, then columns and texts."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _PARTS = {"licence": "the licence", "publisher": "the publisher", "contact": "th
 
 
 def _is_for_readers(path: Path) -> bool:
-    """Whether a change is one of the texts for readers."""
+    """Return whether a change is one of the texts for readers."""
     return path[:1] == ("about",) or (path[:1] == ("columns",) and path[2:3] in [(part,) for part in (*_OF_COLUMN, "labels")])
 
 
 def _describe_texts(path: Path, was: Any, is_now: Any) -> Iterator[str]:
-    """The change in plain words: of a mapping that is new or gone, of each of its parts."""
+    """Yield a sentence for the change; for a new or removed mapping one for each of its parts."""
     if isinstance(was, Mapping) or isinstance(is_now, Mapping):
         before = cast(Mapping[str, Any], was or {})
         after = cast(Mapping[str, Any], is_now or {})
@@ -63,14 +63,14 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-# The change of a policy in plain words.
+# The change of a policy as sentences.
 
 SHOWN = 8  # changes of one hierarchy
 LONGEST = 200  # letters of a list that is shown whole; a hierarchy may have thousands of rows
 
 
 def describe_diff(old: Policy, new: Policy) -> Iterator[str]:
-    """What changes from `old` to `new`, the weightiest first; nothing when both have the same hash."""
+    """Yield the changes from `old` to `new`, the most important first; nothing if both have the same hash."""
     if old.canonical_hash() == new.canonical_hash():
         return
     was, is_now = old.claim.definition, new.claim.definition
@@ -123,7 +123,7 @@ def describe_diff(old: Policy, new: Policy) -> Iterator[str]:
 
 
 def _series(policy: Policy) -> int | None:
-    """What all releases of the policy together may spend, in its own definition and scope; None where there is no end of them."""
+    """Return what all releases of the policy together may spend, in its own definition and scope; None if they have no end."""
     if policy.every or policy.epsilon is None or not policy.adds_up:
         return None
     return policy.epsilon * len(policy.release_names)
@@ -144,7 +144,7 @@ def _changes(old: Any, new: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
 
 
 def _relabelled(column: str, old: list[list[str]], new: list[list[str]]) -> Iterator[str]:
-    """What changes in a hierarchy, value by value."""
+    """Yield the changes in a hierarchy, value by value."""
     before, after = {row[0]: row[1:] for row in old}, {row[0]: row[1:] for row in new}
     lines = [f"{value} is new, under {' > '.join(after[value])}" for value in after if value not in before]
     lines += [f"{value} is gone" for value in before if value not in after]
@@ -161,7 +161,7 @@ def _is_long(value: Any) -> bool:
 
 
 def _relisted(column: str, old: list[Any], new: list[Any]) -> Iterator[str]:
-    """What changes in a long list of entries."""
+    """Yield the changes in a long list of entries."""
     before, after = set(old), set(new)
     lines = [f"{value} is new" for value in new if value not in before]
     lines += [f"{value} is gone" for value in old if value not in after]
@@ -169,7 +169,7 @@ def _relisted(column: str, old: list[Any], new: list[Any]) -> Iterator[str]:
 
 
 def _list_first(column: str, lines: list[str], part: str) -> Iterator[str]:
-    """The first few changes of a part in full, and how many more there are."""
+    """Yield the first few changes of a part in full, and how many more there are."""
     yield from (f"{column}: {line}" for line in lines[:SHOWN])
     if len(lines) > SHOWN:
         yield f"{column}: and {len(lines) - SHOWN:,} more changes of its {part}"

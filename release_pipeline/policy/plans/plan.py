@@ -1,4 +1,4 @@
-"""What a policy will do, in sentences, for the plan, the card, the registry and the reviewers alike: never a number alone."""
+"""Sentences on what a policy will do, for the plan, the card, the registry and the reviewers: never only a number."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from release_pipeline.sentences import POLICY
 
 
 def describe_claim(policy: Policy) -> str:
-    """The epsilon of a release with what it is of: never a number alone.
+    """Return the epsilon of a release with what it covers: never only a number.
 
     "epsilon 2 in all (0.5 for each of 4 columns), iDP, for the column lists; whole table: not bounded"
     """
@@ -40,7 +40,7 @@ def describe_claim(policy: Policy) -> str:
 
 
 def describe_scopes(plan: Plan) -> Iterator[tuple[str, str]]:
-    """What is known of every scope that is wider than the claim, in words: a bound from public facts, or that there is none."""
+    """Yield every scope wider than the claim with a sentence: a bound from public facts, or that there is none."""
     policy, family = plan.policy, find_family(plan.policy.protect)
     if policy.protect.scope == "table":
         return
@@ -53,14 +53,14 @@ def describe_scopes(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def not_covered_words(policy: Policy) -> Iterator[str]:
-    """What the claim does not protect, a sentence each."""
+    """Yield a sentence for each thing that the claim does not protect."""
     yield from find_family(policy.protect).list_uncovered(policy)
     yield from describe_sizes(policy)
     yield from tell_linkage(policy)
 
 
 def describe_sizes(policy: Policy) -> Iterator[str]:
-    """What the public numbers of records reveal about a person or household, a sentence each."""
+    """Yield a sentence for each thing that the public numbers of records reveal about a person or household."""
     if policy.record_count == "not protected":
         yield POLICY("uncovered.record_count", unit=policy.privacy_unit)
     if policy.source.release_column is not None:
@@ -68,13 +68,13 @@ def describe_sizes(policy: Policy) -> Iterator[str]:
 
 
 def describe_suppression(policy: Policy) -> str:
-    """What may be suppressed, and how much of it."""
+    """Return a sentence on what may be suppressed, and how much of it."""
     masked = find_family(policy.protect).makes_groups_of_masked
     return policy.suppress.describe(with_masked=masked) if policy.suppress else POLICY("suppress.nothing")
 
 
 def describe_target(policy: Policy, name: str) -> str:
-    """What a model learns to predict of a column."""
+    """Return what a model learns to predict in a column."""
     target = policy.audit.predict[name]
     column = policy.noise_columns.get(name)
     if target.above is not None and column is not None and column.clock is not None:
@@ -84,16 +84,15 @@ def describe_target(policy: Policy, name: str) -> str:
     return POLICY("target.above", column=name, number=f"{target.above:f}")
 
 
-# What a policy will do, before any data is touched: the claim in words, epsilon per column, how
-# large the noise can be.
+# The plan of a policy, before any data are read: the claim as a sentence, epsilon per column, how large the noise can be.
 #
-# Everything here follows from declared facts (domain, grid, k, epsilon, the least number of rows)
-# and may be public. Where the scales depend on the data, the worst case over all data is named, not
-# what these data would get. The same for a script: `views`.
+# Everything here follows from declared facts (domain, grid, k, epsilon, the least number of rows) and may be public. If the
+# scales depend on the data, the worst case over all data is named, not the scale for these data. `views` has the plan for
+# scripts.
 
 
 def make_plan(policy: Policy, *, rows: int | None = None, rows_from: str = "as named") -> Plan:
-    """The plan of one release of `policy` for `rows` records (default: the least that the policy lets through)."""
+    """Return the plan of one release of `policy` for `rows` records (default: the least that the policy accepts)."""
     rows_from = rows_from if rows is not None else "the fewest that the policy lets through"
     rows = rows if rows is not None else policy.gates.min_rows
     columns = find_family(policy.protect).plan_columns(policy, policy.count_clusters(rows))
@@ -114,7 +113,7 @@ def check_rows(policy: Policy, rows: int) -> None:
 
 
 def describe_plan(plan: Plan, *, width: int = 110) -> Iterator[str]:
-    """The plan in lines for a person."""
+    """Yield the lines of the plan as text."""
     crowded = (("warning", warning) for warning in _warn_of_combinations(plan.policy, plan.rows))
     yield from _wrap(_paragraphs(plan), width)
     yield ""
@@ -237,13 +236,14 @@ def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
 
 
 def _list_under(label: str, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Each line, the first one under the label."""
+    """Yield each line, the first one with the label."""
     for number, line in enumerate(lines):
         yield "" if number else label, line
 
 
 def _warn_of_combinations(policy: Policy, rows: int | None) -> Iterator[str]:
-    """More combinations of kept quasi-identifiers than so many records can fill with groups that stay."""
+    """Yield a warning if there are more combinations of kept quasi-identifiers than so many records can fill with large enough
+    groups."""
     below = policy.suppress.groups_below if policy.suppress is not None else 0
     quasi = {name: column for name, column in policy.kept_columns.items() if column.role in RECOGNISED}
     combinations = math.prod((column.most_values(clamps=True) or 1) - 1 for column in quasi.values())  # without blanks
@@ -254,15 +254,14 @@ def _warn_of_combinations(policy: Policy, rows: int | None) -> Iterator[str]:
         )
 
 
-# What each mechanism promises, as one formal statement: the short form of docs/mechanisms.md, which
-# has the proofs.
+# The formal statement of each mechanism: the short form of docs/mechanisms.md, which has the proofs.
 #
-# The catalogue has one text for each mechanism; a policy adds what its people and random parts make
-# of it. The card, `check` and the reviewers' page take theirs from here.
+# The catalogue has one text for each mechanism; a policy adds the effect of records per person and of random parts. The card,
+# `check` and the reviewers' page use these statements.
 
 
 def _state_people(policy: Policy) -> str:
-    """Which other tables it holds for, by the records of one person or household."""
+    """Return which other tables the statement covers, by the records of one person or household."""
     records = count_things(policy.records_per_person, "record")
     if policy.privacy_unit == "household":
         return POLICY("statement.household", records=records)
@@ -270,7 +269,7 @@ def _state_people(policy: Policy) -> str:
 
 
 def state_claim(policy: Policy) -> str:
-    """The formal statement of a policy's mechanism, for as many records as a person has, and for random parts."""
+    """Return the formal statement of a policy's mechanism, for as many records as a person has, and for random parts."""
     parts = [policy.claim.statement]
     if policy.swap is not None:
         parts.append(POLICY("statement.swapped"))

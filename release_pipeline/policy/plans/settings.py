@@ -1,8 +1,8 @@
-"""Other ways to protect the same columns: the policy that a file would be with another method, epsilon, k or swap.
+"""Other ways to protect the same columns: the policy of a file with another method, epsilon, k or swap.
 
-What a setting needs besides `protect` is changed with it and listed (`Changed.changes`): synthetic rows have no column that is
-kept, and options that a family of methods does not know are left out. What cannot be said of a policy at all is no setting:
-`apply` raises what a check of such a file would say.
+Other parts that a setting needs are changed with `protect` and listed (`Changed.changes`): synthetic rows have no kept columns,
+and options unknown to a family of methods are left out. `apply` raises for an impossible setting, with the messages of a check of
+such a file.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ from release_pipeline.policy.values.scalars import option_of
 
 Values = Mapping[str, Any]
 _ORDER = ("method", "definition", "epsilon", "delta", "k", "scope", "partitions", "weights", "swap")
-# options of a policy that other methods keep, and that a line leaves out
+# options of a policy that other methods keep, and that a summary leaves out
 _UNSAID = ("clamp", "consistency", "order", "statistic", "grouping", "metric")
 _KEPT = (*_UNSAID, "weights", "swap")
 _QUIET = (*_UNSAID, "method", "definition", "delta", "weights", "swap")
-USUAL = ("laplace", "dp-um", "idp-ls", "idp-cbls", "dp-cdf", "dp-table")  # what a policy with noise is tried with
-TIMES = (Decimal("0.25"), Decimal("0.5"), Decimal(1), Decimal(2), Decimal(4))  # of the epsilon of the policy
-SIZES = (3, 10, 30, 100)  # of clusters, besides the policy's own
-USUAL_SCOPE = "column"  # goes without saying
-NEAR = 2  # sizes with a smaller ratio say the same
+USUAL = ("laplace", "dp-um", "idp-ls", "idp-cbls", "dp-cdf", "dp-table")  # the methods to try for a policy with noise
+TIMES = (Decimal("0.25"), Decimal("0.5"), Decimal(1), Decimal(2), Decimal(4))  # multiples of the policy's epsilon
+SIZES = (3, 10, 30, 100)  # of clusters, in addition to the policy's own
+USUAL_SCOPE = "column"  # not shown
+NEAR = 2  # sizes with a smaller ratio give the same picture
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A way to protect: `protect` as a policy file has it."""
+    """A way to protect: `protect` as in a policy file."""
 
     protect: Values
 
     @property
     def method(self) -> str:
-        """Its method."""
+        """Return its method."""
         return str(self.protect["method"])
 
     @property
     def summary(self) -> str:
-        """The setting in a line, which differs from those of the others."""
+        """Return the setting in one line, which differs from those of the others."""
         parts = [self.method]
         if self.protect.get("definition") == "zcdp":
             parts.append("by rho")
@@ -68,19 +68,19 @@ class Setting:
 
     @property
     def block(self) -> str:
-        """The line of a policy file."""
+        """Return the line of a policy file."""
         return f"protect: {_flow(self.ordered)}"
 
     @property
     def ordered(self) -> Values:
-        """Its options in the order in which a file has them."""
+        """Return its options in the order in which a file has them."""
         names = [*(key for key in _ORDER if key in self.protect), *(key for key in self.protect if key not in _ORDER)]
         return {name: self.protect[name] for name in names}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axes:
-    """What settings are made of. Nothing named: what is usual for the policy. `swaps`: the k of blocks, 0 for no swapping."""
+    """The axes of settings. Without names: the usual ones for the policy. `swaps`: the k of blocks, 0 for no swapping."""
 
     methods: Sequence[str] = ()
     epsilons: Sequence[Decimal] = ()
@@ -90,7 +90,7 @@ class Axes:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The policy that a file would be under a setting. `changes`: what else than `protect` is another then, in words."""
+    """The policy of a file under a setting. `changes`: sentences on other parts that differ, besides `protect`."""
 
     setting: Setting
     policy: Policy
@@ -98,12 +98,12 @@ class Changed:
 
 
 def own_setting(raw: Values) -> Setting:
-    """The setting of the file itself."""
+    """Return the setting of the file itself."""
     return Setting(dict(raw["protect"]))
 
 
 def list_settings(raw: Values, policy: Policy, axes: Axes) -> list[Setting]:
-    """The policy's own setting first, then all others that the axes make, each once."""
+    """Return the policy's own setting first, then all others that the axes make, each once."""
     current = own_setting(raw)
     settings = {_key(current): current}
     for method in axes.methods or _usual_methods(policy):
@@ -113,7 +113,7 @@ def list_settings(raw: Values, policy: Policy, axes: Axes) -> list[Setting]:
 
 
 def apply(text: str, setting: Setting, *, name: str, read: Read) -> Changed:
-    """The policy that the file would be; raises `PolicyInvalid` where it would be none."""
+    """Return the changed policy of the file; raises `PolicyInvalid` if it is not valid."""
     changes: list[str] = []
 
     def change(raw: dict[str, Any]) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def apply(text: str, setting: Setting, *, name: str, read: Read) -> Changed:
 
 
 def change_values(raw: dict[str, Any], setting: Setting, changes: list[str]) -> dict[str, Any]:
-    """The values of the file under the setting; what else is changed is added to `changes`."""
+    """Return the values of the file under the setting; other changes are added to `changes`."""
     changed = {**raw, "protect": dict(setting.protect)}
     columns = {name: _change_column(name, dict(column), setting, changes) for name, column in raw["columns"].items()}
     changed["columns"] = columns
@@ -137,7 +137,8 @@ def change_values(raw: dict[str, Any], setting: Setting, changes: list[str]) -> 
 
 
 def _raise_groups(changed: dict[str, Any], k: int, changes: list[str]) -> None:
-    """Groups of kept quasi-identifiers that hold a block, with k records for each that one person may have."""
+    """Raise the least size of groups of kept quasi-identifiers to that of a block, with k records for each that one person may
+    have."""
     person, columns = cast(Any, changed.get("person")), cast(Mapping[str, Values], changed["columns"])
     of_person: Values = cast(Values, person) if isinstance(person, Mapping) else {}
     least = k * int(of_person.get("records_per_release") or 1)
@@ -149,7 +150,7 @@ def _raise_groups(changed: dict[str, Any], k: int, changes: list[str]) -> None:
 
 
 def _is_kept_quasi(column: Values) -> bool:
-    """Whether a column keeps its place, and others share its entries."""
+    """Return whether a column is not swapped, and groups share its entries."""
     return column.get("do") == "keep" and column.get("role") in RECOGNISED
 
 
@@ -178,13 +179,13 @@ def _change_column(name: str, column: dict[str, Any], setting: Setting, changes:
 
 def _usual_methods(policy: Policy) -> list[str]:
     method = policy.protect.method
-    if policy.method.family in ("vectors", "classes"):  # which need other columns than the rest
+    if policy.method.family in ("vectors", "classes"):  # these need other columns than the rest
         return [method]
     return list(dict.fromkeys([method, *USUAL]))
 
 
 def _settings_of(method: str, current: Setting, policy: Policy, axes: Axes) -> Iterator[Setting]:
-    """The settings of a method, with the definition, the scope and the other options of the policy that the method has."""
+    """Yield the settings of a method, with the definition, the scope and the other options of the policy that the method has."""
     spec = find_method(method)
     base = {key: current.protect[key] for key in _KEPT if key in current.protect and _takes(method, key, current)}
     if current.protect.get("definition") == "zcdp":
@@ -215,13 +216,13 @@ def _sizes_of(method: str, policy: Policy, axes: Axes) -> Sequence[int | None]:
 
 
 def _scope_of(method: str, current: Setting) -> str | None:
-    """The scope of the policy where the method has it; else the usual one."""
+    """Return the scope of the policy if the method has it; else the usual one."""
     scope, spec = current.protect.get("scope"), find_method(method)
     return scope if spec.family in ("columns", "vectors") and scope in spec.scopes else None
 
 
 def _takes(method: str, key: str, current: Setting) -> bool:
-    """Whether an option of the policy goes with another method."""
+    """Return whether an option of the policy is valid with another method."""
     model = options_of(method)
     if key not in model.model_fields:
         return False
@@ -235,7 +236,7 @@ def _key(setting: Setting) -> tuple[Any, ...]:
 
 
 def _flow(value: Any) -> str:
-    """A value as YAML in one line."""
+    """Return a value as YAML in one line."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key}: {_flow(part)}" for key, part in cast(Values, value).items()) + "}"
     if isinstance(value, list | tuple):
@@ -245,17 +246,16 @@ def _flow(value: Any) -> str:
     return str(value)
 
 
-# Which of two claims is at least as strong, and which settings no other beats: one rule, for lists
-# and for pages.
+# The comparison of claims, and the settings that no other beats: one rule, for lists and for pages.
 
 
-IMPLIED = {DP.key: (IDP.key, ZCDP.key)}  # by a definition at the same epsilon
-OF_CLASSES = (K_ANONYMITY.key, K_EPSILON.key)  # whose k is a promise
+IMPLIED = {DP.key: (IDP.key, ZCDP.key)}  # definitions implied by another at the same epsilon
+OF_CLASSES = (K_ANONYMITY.key, K_EPSILON.key)  # definitions whose k is a promise
 
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """What is promised, apart from how much: of what `definition` without an epsilon, or with classes of k, the k counts."""
+    """The kind of claim, apart from its amount: for a `definition` without an epsilon, or with classes of k, the k counts."""
 
     definition: str
     scope: str
@@ -263,7 +263,7 @@ class Strength:
     k: int | None = None
 
     def covers(self, other: Strength) -> bool:
-        """Whether it promises all that the other does, at the same epsilon.
+        """Return whether it promises everything that the other does, at the same epsilon.
 
         >>> dp, idp = Strength("dp", "column"), Strength("idp", "column")
         >>> dp.covers(idp), idp.covers(dp)
@@ -282,8 +282,8 @@ class Strength:
 
 
 def find_best(claims: Sequence[Strength], epsilons: Sequence[float | None], figures: Sequence[float | None]) -> list[bool]:
-    """Whether no other setting with as strong a claim has at most the same epsilon and figure, and less of one. What has no
-    figure is not among them.
+    """Return for each setting whether no other with as strong a claim has at most the same epsilon and figure, and less of one.
+    False without a figure.
 
     >>> find_best([Strength("dp", "column")] * 3, [1.0, 2.0, 2.0], [0.5, 0.1, 0.6])
     [True, True, False]

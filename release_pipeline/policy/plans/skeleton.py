@@ -1,5 +1,5 @@
-"""What is left for a person to say of the data, as lines that can be pasted into a policy: every value is empty, and nothing is
-inferred. The label that a file has for itself is a comment (`proposed`)."""
+"""The missing descriptions of the data, as lines to paste into a policy: every value is empty, and nothing is inferred. The label
+that a file itself has is a comment (`proposed`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from release_pipeline.policy.file.about import LICENCES, About, find_unsaid, list_unlabelled
 from release_pipeline.policy.file.model import Policy
 
-# Each key as it is left for a person, and what it is for.
+# Each key as it is left for a person, and its meaning.
 _NEEDED = {
     "title": ("", "in a few words, as a reader would look for them"),
     "description": ("", "what the data are, of whom, and how they came about"),
@@ -28,7 +28,7 @@ DRAFT_AUDIENCE = "audience:  # public (dp-table, gates: {linkage: 10%}, or swap 
 
 
 def draft_about(proposed: Mapping[str, Sequence[str]] | None = None) -> Iterator[str]:
-    """The lines of an empty `about`: what an officer demands, and as comments what readers look for besides."""
+    """Yield the lines of an empty `about`: items that an officer requires, and as comments items that readers look for."""
     known = proposed or {}
     yield "about:"
     for key, (value, purpose) in _NEEDED.items():
@@ -43,7 +43,7 @@ def draft_about(proposed: Mapping[str, Sequence[str]] | None = None) -> Iterator
 
 
 def draft_unsaid(policy: Policy) -> Iterator[str]:
-    """What a policy must say before it is approved, to be pasted and filled; nothing where it says all."""
+    """Yield what a policy must state before it is approved, to paste and fill in; nothing if it states everything."""
     if not list(find_unsaid(policy.audience, policy.about, policy.columns)):
         return
     yield f"# What {policy.policy} does not say of its data: paste it into the policy, and fill in every value."

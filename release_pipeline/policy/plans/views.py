@@ -124,7 +124,7 @@ class PlanView:
 
 
 def view_plan(plan: Plan) -> PlanView:
-    """The plan for a script."""
+    """Return the plan for a script."""
     policy, protect = plan.policy, plan.policy.protect
     partitioned = policy.parts > 1
     return PlanView(
@@ -186,7 +186,7 @@ def _view_table(tabulation: Tabulation) -> TableView:
 
 
 def _view_bound(plan: Plan, scope: str) -> BoundView:
-    """What `release_loss` charges in a wider scope."""
+    """Return what `release_loss` charges in a wider scope."""
     policy = plan.policy
     if not policy.adds_up or (scope == "table" and not policy.covers_table):
         return BoundView(bounded=False, epsilon=None)

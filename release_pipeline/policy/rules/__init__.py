@@ -1,1 +1,1 @@
-"""What parts of a policy must agree on."""
+"""Consistency rules across the parts of a policy."""

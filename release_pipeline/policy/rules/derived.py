@@ -1,4 +1,4 @@
-"""What derived columns must agree on with the others."""
+"""Consistency rules for derived columns."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from release_pipeline.policy.values.text import Problem
 
 
 def check_derivations(parts: Parts) -> Iterator[Problem]:
-    """Every derivation of what is not there, of itself, or of what cannot be read so; and every one whose column is not declared,
-    or cannot have what comes of it."""
+    """Yield a problem for every derivation from a missing column, from itself, or from a column that cannot be read that way; and
+    for every one whose column is not declared, or cannot have the result."""
     ordered = order_derivations(parts.derive)
     for name, how in parts.derive.items():
         here = ("derive", name)

@@ -1,4 +1,4 @@
-"""What gates and audit must agree on with the other parts of a policy."""
+"""Consistency rules between gates, audit and the other parts of a policy."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from release_pipeline.policy.kinds.base import RECOGNISED
 from release_pipeline.policy.values.formats import ask_for_near, decimal_text
 from release_pipeline.policy.values.text import Path, Problem
 
-MOST_EPSILON = Decimal(10)  # of a claim for the whole table: one that is larger says little
-MOST_LINKED = Decimal("0.1")  # of the rows, for everybody: the paper of (k,epsilon)-anonymity calls more excessively risky
+MOST_EPSILON = Decimal(10)  # for the whole table: a larger epsilon means little
+MOST_LINKED = Decimal("0.1")  # share of the rows, for everybody: the paper of (k,epsilon)-anonymity calls more excessively risky
 
 
 def check_readers(parts: Parts) -> Iterator[Problem]:
-    """What a release for everybody needs: synthetic rows under one claim, a limit on linkage, swapping, or a reason."""
+    """Yield what a release for everybody lacks: it needs synthetic rows under one claim, a limit on linkage, swapping, or a
+    reason."""
     audience, protect = parts.audience, parts.protect
     if audience is None or protect is None or not parts.complete or name_readers(audience) != "public":
         return
@@ -49,7 +50,7 @@ def check_readers(parts: Parts) -> Iterator[Problem]:
 
 
 def check_gates(parts: Parts) -> Iterator[Problem]:
-    """Limits that there is something to apply to."""
+    """Yield a problem for limits that apply to nothing."""
     if parts.gates is None:
         return
     if parts.gates.min_rows is not None and parts.protect and parts.protect.k and parts.gates.min_rows < 2 * parts.protect.k:
@@ -85,7 +86,7 @@ def check_gates(parts: Parts) -> Iterator[Problem]:
         elif limits and len(swapped) == len(groups):
             what = "every column of audit.groups is swapped, and entries that change places make no groups to limit."
             yield ("gates", gate), what, f"Add a kept column to audit.groups, or remove {gate}."
-        is_of_classes = gate == "group_error" and isinstance(parts.protect, KEpsilonOptions)  # of all parts
+        is_of_classes = gate == "group_error" and isinstance(parts.protect, KEpsilonOptions)  # for all parts
         if limits and parts.count > 1 and not is_of_classes:
             what = "it is expected of all records together, and they are masked in random parts."
             yield ("gates", gate), what, "Use expected_error or ks."
@@ -101,7 +102,8 @@ def check_gates(parts: Parts) -> Iterator[Problem]:
 
 
 def check_group_gates(parts: Parts) -> Iterator[Problem]:
-    """Limits on groups need released quasi-identifiers that make groups; those on a column's values, a confidential one."""
+    """Yield a problem for limits on groups without released quasi-identifiers that make groups, and for limits on a column's
+    values without a confidential one."""
     if parts.gates is None or not parts.complete:
         return
     makes_groups = any(column.role in RECOGNISED for column in (parts.kept_columns | parts.generalised_columns).values())
@@ -124,7 +126,8 @@ def check_group_gates(parts: Parts) -> Iterator[Problem]:
 
 
 def check_audit(parts: Parts) -> Iterator[Problem]:
-    """What a model is to predict must be released, and be a number or an entry as the column is; groups are of entries."""
+    """Yield a problem for a model's target that is not released, or is a number or an entry unlike its column; and for groups
+    that are not by entries."""
     if parts.audit is None or not parts.complete:
         return
     for number, name in enumerate(parts.audit.groups):
@@ -151,16 +154,16 @@ def check_audit(parts: Parts) -> Iterator[Problem]:
 
 
 def _propose(parts: Parts, name: str, fitting: Iterable[str]) -> str:
-    """What to do about a name that does not fit: to remove it, or another name if it is none of the policy's columns."""
+    """Return what to do about a name that does not fit: remove it, or use another name if it is none of the policy's columns."""
     return "Remove it." if name in parts.names else ask_for_near(name, fitting, "Remove it.")
 
 
-# What swapping asks of the rest of a policy: blocks of k people or more, all with the same kept
-# entries.
+# The requirements of swapping: blocks of k people or more, all with the same kept entries.
 
 
 def check_swap(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
-    """Columns that would keep their place though others change it, groups that are smaller than a block, and random parts."""
+    """Yield a problem for columns that are not swapped though others are, for groups smaller than a block, and for random
+    parts."""
     swap = protect.swapped
     for name, column in parts.kept_columns.items():
         if column.is_swapped and swap is None:
@@ -189,7 +192,7 @@ def check_swap(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
         yield ("suppress",), what, remedy
 
 
-# What a sketch of the data must agree on with the columns of a policy.
+# Consistency rules between a sketch of the data and the columns of a policy.
 
 
 _ALL = Decimal(1)
@@ -197,7 +200,7 @@ _SOME = Decimal("0.000001")
 
 
 def check_sketch(parts: Parts) -> Iterator[Problem]:
-    """What a sketch says of columns that there are not, or that they cannot have."""
+    """Yield a problem for what a sketch says about columns that do not exist, or that they cannot have."""
     sketch = parts.shape
     if sketch is None or not parts.complete:
         return

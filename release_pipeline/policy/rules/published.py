@@ -1,4 +1,4 @@
-"""What the tables of a policy must agree on with its columns, its method and its people."""
+"""Consistency rules between the tables of a policy and its columns, its method and its people."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _WEIGHED_BY = "Name the column with role: weight: kept, masked, or dropped with 
 
 
 def check_tables(parts: Parts) -> Iterator[Problem]:
-    """Every table: its method, its columns, its cells and its noise; and every column that is there for tables alone."""
+    """Yield the faults of every table: its method, columns, cells and noise; and of every column that only tables use."""
     used = {column for table in parts.tables.values() for column in table.columns}
     for name in pick(parts.columns, CountedColumn):
         if name not in used:
@@ -54,7 +54,7 @@ def check_tables(parts: Parts) -> Iterator[Problem]:
 
 
 def _check_method(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
-    """A guarantee that something can be added to; and one of its kind."""
+    """Yield a problem if the method has no guarantee to add to, or one of another kind."""
     definition = claim_of(protect).definition
     if not definition.composes:
         what = (
@@ -110,7 +110,8 @@ def _levels(axes: list[Axis]) -> range:
 
 
 def _check_columns(parts: Parts, here: Path, table: Table) -> Iterator[Problem]:
-    """Columns whose values are declared, kept or in no row; groups of all of them."""
+    """Yield a problem for columns whose values are not declared, or that are neither kept nor in no row; and for groups that do
+    not cover all values."""
     for number, part in enumerate(table.by):
         column = name_of(part)
         at = (*here, "by", number) if isinstance(part, str) else (*here, "by", number, "column")
@@ -167,7 +168,7 @@ def _check_sum(parts: Parts, here: Path, table: Table) -> Iterator[Problem]:
 
 
 def _check_having(parts: Parts, here: Path, table: Table) -> Iterator[Problem]:
-    """`having` names a masked column in which some records may have no value."""
+    """Yield a problem unless `having` names a masked column in which some records may have no value."""
     name = table.having
     if name is None or (name in parts.names and name not in parts.columns):
         return
@@ -180,7 +181,7 @@ def _check_having(parts: Parts, here: Path, table: Table) -> Iterator[Problem]:
 
 
 def _check_weight(parts: Parts, here: Path, table: Table) -> Iterator[Problem]:
-    """What records are weighed by is the column of that role, and its declared weights bound what is added up."""
+    """Yield a problem unless the weight is the column of that role, and its declared weights bound what is added up."""
     name = table.weight
     if name is None or (name in parts.names and name not in parts.columns):
         return
@@ -196,12 +197,11 @@ def _check_weight(parts: Parts, here: Path, table: Table) -> Iterator[Problem]:
         yield at, what, "Declare domain, grid and outside with the column: it is still not released."
 
 
-# What files of Stata and SPSS cannot hold is an error of the policy, with the way out: nothing is
-# cut, renamed or rounded.
+# Content that files of Stata and SPSS cannot hold is an error of the policy, with a remedy: nothing is cut, renamed or rounded.
 
 
 _PROGRAM = {"dta": "Stata", "sav": "SPSS"}
-_LONGEST_NAME = {"dta": 32, "sav": 64}  # of Stata in letters, of SPSS in bytes
+_LONGEST_NAME = {"dta": 32, "sav": 64}  # in letters for Stata, in bytes for SPSS
 _LONGEST_TEXT = 2045  # bytes of a cell
 _LARGEST = 10**300
 _LETTERS = {"dta": r"[^\W\d]\w*", "sav": r"[^\W\d_][\w.]*"}
@@ -213,14 +213,14 @@ _STRING_TYPE = re.compile(r"str[0-9]+")
 
 
 def check_published(parts: Parts) -> Iterator[Problem]:
-    """What each of these formats cannot hold; and that an open format is there too."""
+    """Yield what each of these formats cannot hold; and a problem if there is no open format too."""
     wanted = parts.publish.formats if parts.publish is not None else ()
     forms: list[SurveyFormat] = [form for form in SURVEY_FORMATS if form in wanted]
     if forms and not {"parquet", "csv"} & set(wanted):
         what = "there is no format that every program reads."
         yield ("publish", "formats"), what, "Add csv or parquet: files of Stata and SPSS go beside it."
     if not parts.complete:
-        return  # others say what is wrong
+        return  # other rules report it
     for form in forms:
         columns = list_columns(parts.columns, parts.suppress, form)
         yield from _check_names([column.name for column in columns], form)
@@ -252,7 +252,7 @@ def _check_names(names: list[str], form: SurveyFormat) -> Iterator[Problem]:
 
 
 def _check_column(column: FileColumn, source: AnyColumn, form: SurveyFormat) -> Iterator[tuple[str, str]]:
-    """What is wrong and what to do, of one column."""
+    """Yield what is wrong with one column, and what to do."""
     without = f"Release no {form}, or"
     if form == "dta" and len(column.label) > 80:
         yield "its label has more than 80 letters.", f"{without} shorten it."

@@ -1,6 +1,6 @@
-"""What several parts of a policy must agree on. Each rule runs as soon as the parts that it needs are valid, so that one broken
-part does not hide what is wrong elsewhere. What is special to a family of methods is in `families`; gates, derived columns and
-tables have files next to this one."""
+"""Consistency rules across several parts of a policy. Each rule runs as soon as the parts that it needs are valid, so that one
+broken part does not hide faults elsewhere. Rules of a family of methods are in `families`; gates, derived columns and tables have
+files next to this one."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ NUMBERS_ALL = (
 
 
 def find_contradictions(parts: Parts) -> Iterator[Problem]:
-    """Every disagreement between the valid parts, in the order of the file."""
+    """Yield every contradiction between the valid parts, in the order of the file."""
     fault = _find_unknown_claim(parts.protect) if parts.protect is not None else None
     yield from _names(parts)
     yield from _weights(parts)
     yield from _reasons(parts)
     yield from _source(parts)
-    if fault is not None:  # nothing else can be said of a method that promises nothing
+    if fault is not None:  # nothing else can be checked for a method that promises nothing
         yield fault
         parts = replace(parts, protect=None)
     if parts.protect is not None:
@@ -69,7 +69,7 @@ def find_contradictions(parts: Parts) -> Iterator[Problem]:
 
 
 def find_unproved(policy: Policy) -> Iterator[Problem]:
-    """Why a policy that was accepted earlier would claim what is not proved: what today's rules say of its method, columns and
+    """Yield why a policy that was accepted earlier would claim what is not proved, by today's rules for its method, columns and
     people. Rules of other kinds are for new policies, and stop no release of an old one."""
     parts = Parts(
         source=policy.source,
@@ -77,7 +77,7 @@ def find_unproved(policy: Policy) -> Iterator[Problem]:
         releases=policy.releases,
         protect=policy.protect,
         suppress=policy.suppress,
-        gates=None if policy.gates == Gates() else policy.gates,  # as where a file has none
+        gates=None if policy.gates == Gates() else policy.gates,  # as in a file without gates
         columns=dict(policy.columns),
         drop=policy.drop,
         tables=policy.tables,
@@ -93,7 +93,7 @@ def find_unproved(policy: Policy) -> Iterator[Problem]:
 
 
 def _find_unknown_claim(protect: AnyOptions) -> Problem | None:
-    """A method, or a scope of it, of which the catalogue says nothing that could be claimed."""
+    """Return the problem of a method, or a scope of it, for which the catalogue has no claim; None if it has one."""
     try:
         find_definition(claim_of(protect).definition.key)
         find_family(protect)
@@ -103,7 +103,7 @@ def _find_unknown_claim(protect: AnyOptions) -> Problem | None:
 
 
 def _protect(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
-    """What the method asks of everything else."""
+    """Yield the contradictions between the method and everything else."""
     family = find_family(protect)
     yield from _find_halves(protect)
     yield from family.find_contradictions(parts, protect)
@@ -146,7 +146,7 @@ def _protect(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
 
 
 def _find_synthetic(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
-    """Synthetic columns with a method that releases values of records."""
+    """Yield a problem for synthetic columns with a method that releases values of records."""
     for name, column in parts.columns.items():
         if isinstance(column, NoiseColumn | SynthesiseColumn) and column.do == "synthesise":
             is_number = isinstance(column, NoiseColumn)
@@ -156,7 +156,7 @@ def _find_synthetic(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
 
 
 def _find_halves(protect: AnyOptions) -> Iterator[Problem]:
-    """A definition by rho without its delta, or the other way round."""
+    """Yield a problem for a definition by rho without its delta, or the other way round."""
     definition, delta = getattr(protect, "definition", None), getattr(protect, "delta", None)
     if definition is not None and delta is None:
         yield ("protect",), "delta is missing: under zcdp an epsilon is said at a delta.", "Add one, like delta: 0.000001."
@@ -167,7 +167,7 @@ def _find_halves(protect: AnyOptions) -> Iterator[Problem]:
 
 
 def _find_refused(part: BaseModel, protect: AnyOptions, here: Path) -> Iterator[Problem]:
-    """Options that say nothing with a method of this family."""
+    """Yield a problem for options without meaning for a method of this family."""
     for name, option in find_refused(part, protect.family).items():
         yield (*here, name), option.not_for[protect.family].format(method=protect.method), option.instead
 
@@ -186,7 +186,7 @@ def _names(parts: Parts) -> Iterator[Problem]:
 
 
 def _reasons(parts: Parts) -> Iterator[Problem]:
-    """Published columns say in another one why they have no value."""
+    """Yield a problem for published columns whose reason column has a taken name."""
     for name, column in parts.columns.items():
         if column.separate_reasons and reason_column(name) in (*parts.names, *parts.drop):
             what = f"why '{name}' has no value is published as '{reason_column(name)}', and there is a column of that name."
@@ -194,9 +194,9 @@ def _reasons(parts: Parts) -> Iterator[Problem]:
 
 
 def _weights(parts: Parts) -> Iterator[Problem]:
-    """A record stands for one number of others."""
+    """Yield a problem if there are several weights, if a record may lack one, or if the domain of a dropped weight has no use."""
     names = [name for name, column in parts.columns.items() if column.role == "weight"]
-    used = [name for name in names if parts.columns[name].reading is not None]  # of others nothing is read
+    used = [name for name in names if parts.columns[name].reading is not None]  # other columns are not read
     for name in used[1:]:
         yield ("columns", name, "role"), f"'{used[0]}' is the weight already.", "Give it another role, or drop it."
     for name in names:
@@ -265,7 +265,7 @@ def _person(parts: Parts) -> Iterator[Problem]:
 
 
 def _partitions(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
-    """Random parts, each large enough."""
+    """Yield a problem for random parts that are not large enough."""
     if protect.partitions is None:
         return
     least = protect.partitions * max(2 * (protect.k or 1), 1)

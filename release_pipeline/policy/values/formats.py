@@ -1,5 +1,4 @@
-"""How numbers and names are written in sentences, for all that people read; figures that are not exact:
-`mechanisms.basis.figures`."""
+"""Numbers and names as sentences write them, for everything that people read; `mechanisms.basis.figures` has rounded figures."""
 
 from __future__ import annotations
 
@@ -12,16 +11,16 @@ from release_pipeline.mechanisms.basis.figures import join_names
 from release_pipeline.sentences import FIGURES, POLICY
 
 SOME = 12
-_EXACTLY = 100  # digits: no number of units of declared steps has as many
+_EXACTLY = 100  # digits: more than any number of units of declared steps has
 
 
 def decimal_text(value: Decimal) -> str:
-    """A decimal as people write it: no exponent, no zeros at the end."""
+    """Return a decimal as people write it: no exponent, no zeros at the end."""
     return format(value.normalize(), "f")
 
 
 def exact_text(value: Fraction) -> str:
-    """A fraction that is a decimal, as one.
+    """Return a fraction that is a decimal, as text.
 
     >>> exact_text(Fraction(-7, 4)), exact_text(Fraction(200))
     ('-1.75', '200')
@@ -31,7 +30,7 @@ def exact_text(value: Fraction) -> str:
 
 
 def find_near(name: str, known: Iterable[str], *, cutoff: float = 0.75) -> str | None:
-    """The name that was meant, if one is like this.
+    """Return the most similar known name; None if none is similar enough.
 
     >>> find_near("degre", ["age", "degree"]), find_near("income", ["age"])
     ('degree', None)
@@ -40,13 +39,13 @@ def find_near(name: str, known: Iterable[str], *, cutoff: float = 0.75) -> str |
 
 
 def ask_for_near(name: str, known: Iterable[str], otherwise: str, *, cutoff: float = 0.75) -> str:
-    """The question whether another name was meant; what to do `otherwise`."""
+    """Return the question whether another name was meant, or what to do `otherwise`."""
     near = find_near(name, known, cutoff=cutoff)
     return f"Did you mean '{near}'?" if near is not None else otherwise
 
 
 def name_some(names: Iterable[str]) -> str:
-    """Names in a sentence, the first dozen if there are many."""
+    """Return names in a sentence, the first dozen if there are many."""
     listed = list(names)
     shown = join_names(listed[:SOME])
     more = len(listed) - SOME
@@ -54,21 +53,21 @@ def name_some(names: Iterable[str]) -> str:
 
 
 def say_unit(unit: str) -> str:
-    """What is counted, and of which definition and scope where a cap names them, as people read it."""
+    """Return a readable unit, with definition and scope if a cap names them."""
     return join_names(POLICY.read_section("spent").get(part, say_scope(part)) for part in unit.split(", "))
 
 
 def say_reason(reason: str) -> str:
-    """The records without a value for a reason, on pages; in files of counts: `cell_of_reason`."""
+    """Return a readable name for the records without a value for a reason, on pages; in files of counts: `cell_of_reason`."""
     return POLICY("reason.cell", reason=POLICY("reason.blank") if reason == "blank" else reason)
 
 
 def name_reasons(reasons: Iterable[str]) -> str:
-    """The reasons as they stand in the data, and what those of our own mean."""
+    """Return the reasons as they are in the data, with the meaning of the built-in ones."""
     known = POLICY.read_section("reason_in_data")
     return join_names(known.get(reason, reason) for reason in reasons)
 
 
 def say_scope(scope: str) -> str:
-    """What a claim is about, in a word or two; the name of a definition, or any other, as it is."""
+    """Return a readable name of a claim's scope; any other name unchanged."""
     return POLICY.read_section("scope").get(scope, scope)

@@ -27,7 +27,7 @@ PATTERN: dict[str, str] = {
 
 
 def name_period(every: Every, moment: datetime) -> str:
-    """The period that `moment` lies in."""
+    """Return the period that contains `moment`."""
     day = moment.astimezone(UTC)
     if every == "week":
         year, week, _ = day.isocalendar()
@@ -38,7 +38,7 @@ def name_period(every: Every, moment: datetime) -> str:
 
 
 def begin_of(every: Every, name: str) -> datetime:
-    """When the period begins. Raises `InvalidArgument` for a text that names none."""
+    """Return when the period begins. Raises `InvalidArgument` for a text that names none."""
     if re.fullmatch(PATTERN[every], name) is None:
         raise InvalidArgument(f"'{name}' is not the name of a {every}, like {EXAMPLE[every]}.")
     try:
@@ -52,7 +52,7 @@ def begin_of(every: Every, name: str) -> datetime:
 
 
 def end_of(every: Every, name: str) -> datetime:
-    """When the period has ended: the first moment after it."""
+    """Return the end of the period: the first moment after it."""
     begin = begin_of(every, name)
     if begin.year == MAXYEAR:
         raise InvalidArgument(f"'{name}' is too late for a {every}.")
@@ -64,21 +64,20 @@ def end_of(every: Every, name: str) -> datetime:
 
 
 def next_period(every: Every, name: str) -> str:
-    """The period after `name`."""
+    """Return the period after `name`."""
     return name_period(every, end_of(every, name))
 
 
-# How a column of the source is read, counted and checked, whatever is done with it afterwards: as
-# numbers, as entries of a list, or as entries that a rule covers. A new kind of columns reads in
-# one of these ways, and the stages need not know it.
+# How a column of the source is read, counted and checked, independent of later steps: as numbers, as entries of a list, or as
+# entries that a rule covers. A new kind of column is read in one of these ways, so the stages need not know it.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberReading:
-    """Numbers on a declared grid. `fill` takes the place of missing ones; with `keeps_missing` they stay missing, for a label
-    that they get later; `blank` is the point that stands for them; with none of these there may be none. `codes`: entries that
-    are no value, a number or a text, with the points that stand for them. `clock`: the entries are dates or times, and
-    these numbers count its units."""
+    """Numbers on a declared grid. `fill` replaces missing ones; with `keeps_missing` they stay missing, for a label that they get
+    later; `blank` is the point that represents them; without these, none may be missing. `codes`: entries that are no value, a
+    number or a text, with the points that represent them. `clock`: the entries are dates or times, and these numbers count its
+    units."""
 
     low: Decimal
     high: Decimal
@@ -92,34 +91,34 @@ class NumberReading:
 
     @property
     def must_have(self) -> bool:
-        """Whether nothing may be missing."""
+        """Return whether no entry may be missing."""
         return self.fill is None and not self.keeps_missing and self.blank is None
 
     def can_read(self, kind: str) -> bool:
-        """Whether a column of the source of this kind may hold such entries: text, number, or the name of a type."""
+        """Return whether a column of the source of this kind may hold such entries: text, number, or the name of a type."""
         is_time = kind == "DATE" or kind.startswith("TIMESTAMP")
         return kind == "text" or (kind == "number" if self.clock is None else is_time)
 
     @property
     def has_points(self) -> bool:
-        """Whether points beyond the domain stand for what is no value."""
+        """Return whether points beyond the domain represent entries without a value."""
         return bool(self.codes) or self.blank is not None
 
     @property
     def coded_numbers(self) -> dict[float, float]:
-        """Numbers that are no value, with the points that stand for them."""
+        """Return numbers that are no value, with the points that represent them."""
         return {float(code): point for code, point in self.codes if isinstance(code, Decimal)}
 
     @property
     def coded_texts(self) -> dict[str, float]:
-        """Texts that are no value, likewise."""
+        """Return texts that are no value, with the points that represent them."""
         return {code: point for code, point in self.codes if isinstance(code, str)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListReading:
-    """Entries that are listed, whole `integers` or texts; `filled` takes the place of missing ones, or else there may be none.
-    `stand_ins`: entries that are no whole numbers, with those that stand for them."""
+    """Entries that are listed, whole `integers` or texts; `filled` replaces missing ones; without it none may be missing.
+    `stand_ins`: entries that are not whole numbers, with the numbers that represent them."""
 
     values: tuple[str, ...]
     filled: str | None
@@ -129,8 +128,8 @@ class ListReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleReading:
-    """Entries that a rule covers, and `filled` in the place of missing ones, or else there may be none. `only_one`: whether it
-    covers one alone. `codes`: entries that are no value, with what stands for them."""
+    """Entries that a rule covers; `filled` replaces missing ones, and without it none may be missing. `only_one`: whether it
+    covers only one entry. `codes`: entries that are no value, with the texts that represent them."""
 
     covers: Callable[[str], bool]
     filled: str | None

@@ -1,6 +1,6 @@
 """The single values of a policy file, how its options are declared, and when a timetable fires.
 
-What there is to know of an option is in its annotation, and one rule says which options the canonical form leaves out.
+Everything about an option is in its annotation, and one rule decides which options the canonical form leaves out.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from release_pipeline.policy.values.formats import decimal_text
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Option:
-    """What there is to know of an option besides its type, its default and its docstring.
+    """The properties of an option besides its type, its default and its docstring.
 
-    `hint`: what a message says where the option is missing or empty; `allowed`: what may stand there, where a list of words does
-    not say it all. `not_for`: why it is refused with the methods of a family,
-    by the family, `{method}` standing for the method's name; `instead`: what to do then.
+    `hint`: the message if the option is missing or empty; `allowed`: the allowed values, if a list of words is not enough.
+    `not_for`: why it is refused with the methods of a family, by the family, with `{method}` for the method's name; `instead`:
+    what to do then.
     """
 
     hint: str = ""
@@ -47,28 +47,28 @@ class Option:
 
 
 class Frozen(BaseModel):
-    """A part of a policy: it does not change, and knows no other keys.
+    """A part of a policy: it is immutable, and allows no other keys.
 
-    The canonical form, which the hash of a policy is of, has every option but those that are empty (none, no
-    entries). So an option that a later version adds changes no hash, as long as it is empty by default.
+    The canonical form, from which a policy's hash is computed, has every option except empty ones (none, no entries). So an
+    option that a later version adds changes no hash if it is empty by default.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, defer_build=True)
 
     @model_serializer(mode="wrap")
     def _leave_out(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The canonical form of this part."""
+        """Return the canonical form of this part."""
         return {name: value for name, value in dump(self).items() if value not in (None, [], (), {})}
 
 
 def option_of(model: type[BaseModel], name: str) -> Option:
-    """What is declared of an option; nothing where it has no word of its own, or is not one of this part."""
+    """Return the declared properties of an option; empty ones if it has none, or is not an option of this part."""
     info = model.model_fields.get(name)
     return next((part for part in info.metadata if isinstance(part, Option)), Option()) if info else Option()
 
 
 def find_refused(part: BaseModel, family: str) -> dict[str, Option]:
-    """The options of a part that differ from their default, and are refused with the methods of this family."""
+    """Return the options of a part that differ from their default, and are refused with the methods of this family."""
     return {
         name: option
         for name, info in type(part).model_fields.items()
@@ -79,9 +79,9 @@ def find_refused(part: BaseModel, family: str) -> dict[str, Option]:
 
 # When a timetable fires: cron expressions of five fields, in UTC.
 #
-# Narrower than the cron of Dagster on purpose, so that whatever is accepted here fires there at the
-# same times: no seconds, nicknames, `L`, `W`, `#` or `?`; no range that runs backwards or names one
-# value (there `5-5` means every value); no step that only reaches its first value.
+# Narrower than the cron of Dagster on purpose, so that every timetable accepted here fires there at the same times: no seconds,
+# nicknames, `L`, `W`, `#` or `?`; no range that runs backwards or names one value (there `5-5` means every value); no step that
+# only reaches its first value.
 
 
 EXAMPLE = 'like "0 6 1 * *" = at 06:00 UTC on the first of each month'
@@ -95,7 +95,7 @@ _LONGEST_QUOTE = 40
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """One of the five: its admissible numbers, in words too, and the names that some of them have."""
+    """One of the five fields: its allowed numbers, their description, and the names that some of them have."""
 
     name: str
     low: int
@@ -104,7 +104,7 @@ class _Field:
     names: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def read(self, text: str) -> frozenset[int]:
-        """The numbers that `text` names. Raises `ValueError` with the first thing in it that is wrong."""
+        """Return the numbers that `text` names. Raises `ValueError` with its first fault."""
         return frozenset(number for item in text.split(",") for number in self._read_item(item))
 
     def _read_item(self, item: str) -> range:
@@ -163,7 +163,7 @@ _FIELDS = (
 class Cron:
     """A timetable: the minutes, in UTC, that fit all of its fields.
 
-    `days` are those of the month, `weekdays` count from 0, Sunday; if `either_day`, one of the two suffices.
+    `days` are those of the month, `weekdays` count from 0 (Sunday); if `either_day`, one of the two is enough.
     """
 
     text: str
@@ -176,7 +176,7 @@ class Cron:
 
     @classmethod
     def parse(cls, text: str) -> Cron:
-        """The timetable of `text`, which fires again and again. Raises `ValueError` with a sentence for a steward."""
+        """Return the timetable of `text`, which must fire repeatedly. Raises `ValueError` with a sentence for a steward."""
         parts = text.lower().split()
         if len(parts) != len(_FIELDS):
             names = ", ".join(field.name for field in _FIELDS)
@@ -193,7 +193,7 @@ class Cron:
         return cls(" ".join(text.split()), tuple(sorted(minutes)), tuple(sorted(hours)), days, months, weekdays, either_day)
 
     def next_after(self, moment: datetime) -> datetime:
-        """The first firing later than `moment`, in UTC. Raises `ValueError` for a moment without a time zone."""
+        """Return the first firing later than `moment`, in UTC. Raises `ValueError` for a moment without a time zone."""
         if moment.utcoffset() is None:
             raise ValueError("a moment needs its time zone")
         now = moment.astimezone(UTC)
@@ -209,7 +209,7 @@ class Cron:
         return day.month in self.months and (by_month or by_week if self.either_day else by_month and by_week)
 
     def _next_day(self, today: date) -> date:
-        """The first day of firing after `today`."""
+        """Return the first day of firing after `today`."""
         year, month = today.year, today.month
         while year <= MAXYEAR:
             if month in self.months:
@@ -222,8 +222,8 @@ class Cron:
 
 
 def _is_restricted(text: str, is_full: bool, other: str) -> bool:
-    """Whether a field of days says which, as Dagster decides it (`croniter`): not if one of its entries is a plain star, nor
-    if it names every value while the other field has a star, with or without a step. So `*/2` restricts."""
+    """Return whether a field of days restricts them, as Dagster decides it (`croniter`): not if one of its entries is a plain
+    star, nor if it names every value while the other field has a star, with or without a step. So `*/2` restricts."""
     return "*" not in text.split(",") and not (is_full and "*" in other)
 
 
@@ -231,22 +231,23 @@ def _at(day: date, hour: int, minute: int) -> datetime:
     return datetime(day.year, day.month, day.day, hour, minute, tzinfo=UTC)
 
 
-# The single values of a policy file: what a number, a percentage, a name or a date is, each refused
-# in words.
+# The single values of a policy file: numbers, percentages, names and dates, each with its error message.
 
 
-OURS = "release_pipeline"  # how the names of our columns begin, which are no columns of the source
+OURS = "release_pipeline"  # prefix of our columns, which are not columns of the source
 LONGEST_REASON = 60
 CANONICAL: dict[str, bool] = {"canonical": True}  # the context in which values are read as the canonical form writes them
 
 
 def canonical_name(name: str) -> str:
-    """How column names are compared: NFC. Two names that differ only beyond that (case, width, spaces) look alike."""
+    """Return a column name as names are compared: NFC. Two names that differ only beyond that (case, width, spaces) look
+    alike."""
     return unicodedata.normalize("NFC", name)
 
 
 def look_alike_key(name: str) -> str:
-    """Equal for names that a person could take for one another: compatibility forms, case and spaces folded."""
+    """Return a key that is equal for names that a person could mistake for one another: compatibility forms, case and spaces
+    folded."""
     return "".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
@@ -257,7 +258,7 @@ def _not_ours(name: str) -> str:
 
 
 def _as_written(value: Any, info: ValidationInfo) -> Any:
-    """A number of a policy file as it is; one of the canonical form, where numbers are texts, as the number."""
+    """Return a number of a policy file unchanged; one of the canonical form, where numbers are texts, as the number."""
     if info.context != CANONICAL or not isinstance(value, str):
         return value
     try:
@@ -320,14 +321,14 @@ def _instant(value: Any) -> datetime:
 
 
 def unique(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The values, none of them twice."""
+    """Return the values; raises if one is there twice."""
     if len({str(value) for value in values}) != len(values):
         raise ValueError("holds the same entry twice")
     return values
 
 
 def ascending(values: tuple[Decimal, ...]) -> tuple[Decimal, ...]:
-    """The numbers in order, however they were listed."""
+    """Return the numbers in ascending order."""
     return tuple(sorted(values))
 
 
@@ -354,19 +355,19 @@ def _cron(value: Any) -> Cron:
 
 
 def release_texts(value: Any) -> Any:
-    """A list of releases as texts, whole numbers among them."""
+    """Return a list of releases as texts, converting whole numbers."""
     if not isinstance(value, list):
         return value
     return [str(item) if isinstance(item, int) and not isinstance(item, bool) else item for item in cast(list[Any], value)]
 
 
 def period_text(value: Any) -> Any:
-    """The name of a period as a text, a year among them."""
+    """Return the name of a period as a text, converting a year."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _query(value: str) -> str:
-    """One question to a database: what begins another, or hides the rest, is refused here and by the server."""
+    """Return one question to a database: a text that begins another, or hides the rest, is refused here and by the server."""
     if ";" in value:
         raise ValueError("must be one statement without any semicolon (in a text, write chr(59))")
     if re.match(r"\s*(select|with|values)\b", value, re.IGNORECASE) is None:

@@ -1,4 +1,4 @@
-"""YAML as a person wrote it: plain values and the place of each, so that every error can name its line.
+"""YAML as a person wrote it: plain values and the position of each, so that every error can name its line.
 
 Narrower than YAML 1.1 on purpose: `no`, `on` and `12:30` are texts, a number with a point is an exact Decimal, keys are texts,
 duplicate keys and anchors are errors.
@@ -28,8 +28,8 @@ _DECIMAL = re.compile(r"[-+]?(([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?|[0
 EMPTY = "the file is empty."
 _LONGEST_NUMBER = 100
 _NULL = ("", "null", "~")
-_LONGEST_KEPT = 1 << 16  # characters of a text whose nodes are kept for the next reading
-_DEEPEST = 40  # levels of a file; none that means something has more than ten
+_LONGEST_KEPT = 1 << 16  # longest text, in characters, whose nodes are kept for the next reading
+_DEEPEST = 40  # levels of a file; none with a meaning has more than ten
 _MOST_NODES = 25_000  # keys and values: a thousand columns with ten options each have 22,000, and take PyYAML a second
 _base: Any = yaml.SafeLoader  # its methods have no types
 
@@ -44,21 +44,21 @@ class Place:
 
 @dataclass(slots=True)
 class Document:
-    """The values of a file, the place of every key and entry, and what is wrong with the text itself."""
+    """The values of a file, the position of every key and entry, and faults of the text itself."""
 
     value: Any = None
     places: dict[Path, Place] = field(default_factory=dict[Path, Place])
     problems: list[tuple[Path, str, str]] = field(default_factory=list[tuple[Path, str, str]])
 
     def place_of(self, path: Path) -> Place:
-        """The place of `path`, or of the nearest thing around it that is in the file."""
+        """Return the position of `path`, or of the nearest key around it that is in the file."""
         while path and path not in self.places:
             path = path[:-1]
         return self.places.get(path, Place(1, 1))
 
 
 def read_yaml(text: str) -> Document:
-    """The document in `text`. Problems of the text are collected in it, not raised."""
+    """Return the document in `text`. Problems of the text are collected in it, not raised."""
     document = Document()
     try:
         node = _compose(text, document)
@@ -83,7 +83,7 @@ def read_yaml(text: str) -> Document:
 
 
 class _TooMuch(Exception):
-    """More levels, or more keys and values, than anything here has; `mark`: where the first of those too many begins."""
+    """More levels, or more keys and values, than a valid file has; `mark`: where the first excess one begins."""
 
     def __init__(self, mark: Any, what: str, remedy: str = "") -> None:
         self.mark, self.what, self.remedy = mark, what, remedy
@@ -91,8 +91,8 @@ class _TooMuch(Exception):
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML's own, which stops at the level that is one too many (what a level costs grows with how deep it is), and reports
-    anchors in place of following them."""
+    """PyYAML's loader, but it stops at the first excess level (each level costs more the deeper it is), and reports anchors
+    instead of following them."""
 
     def __init__(self, text: str, document: Document) -> None:
         super().__init__(text)
@@ -140,7 +140,7 @@ def _compose(text: str, document: Document) -> yaml.Node | None:
     maxsize=16
 )  # every stage of a release reads the same few files again, and PyYAML takes hundredths of a second for each
 def _composed(text: str) -> tuple[yaml.Node | None, dict[Path, Place], list[tuple[Path, str, str]]]:
-    """What nobody changes: the nodes, and what was found on the way to them."""
+    """Return the parts that nobody changes: the nodes, their positions, and the problems found on the way."""
     document = Document()
     loader: Any = _Loader(text, document)
     return loader.get_single_node(), document.places, document.problems
@@ -188,8 +188,8 @@ def _scalar(node: yaml.ScalarNode) -> Any:
     return text
 
 
-# Lists of entries from files that a policy names: `{file: lists/towns.csv}`, or `{file: ...,
-# column: town}`. What is in them is part of the policy and of its hash, as if it were written out.
+# Lists of entries from files that a policy names: `{file: lists/towns.csv}`, or `{file: ..., column: town}`. Their content is
+# part of the policy and of its hash, as if it were written in the policy.
 
 
 KEYS = ("file", "column")
@@ -197,7 +197,7 @@ MOST_ENTRIES = 50_000
 
 
 def read_named(spec: Mapping[str, Any], read: Callable[[str], str]) -> list[str]:
-    """The entries of the file that is named. Raises `ReleasePipelineError` with what is wrong, and at which key."""
+    """Return the entries of the named file. Raises `ReleasePipelineError` with the fault and its key."""
     unknown = [key for key in spec if key not in KEYS]
     if unknown:
         raise InvalidArgument(f"'{unknown[0]}' is not known here.", where=unknown[0], remedy=f"Known: {', '.join(KEYS)}.")
@@ -208,7 +208,7 @@ def read_named(spec: Mapping[str, Any], read: Callable[[str], str]) -> list[str]
 
 
 def read_list(text: str, column: Any = None) -> list[str]:
-    """One column of a CSV, whose first line names the columns, with commas or semicolons between.
+    """Return one column of a CSV, whose first line names the columns, separated by commas or semicolons.
 
     >>> read_list("code;town\\n1;Ash\\n2;Elm\\n", "town")
     ['Ash', 'Elm']
