@@ -170,7 +170,7 @@ class Facts:
         return tuple(name for name, column in self.columns.items() if column.done == SYNTHESISE)
 
     def is_exact(self, name: str) -> bool:
-        """Return whether a column has no noise, because it was released unmasked."""
+        """Return whether a column has no noise: its values were kept, or only swapped."""
         return name in self.columns and self.columns[name].done in ("keep", "swap")
 
     def masked_column(self, name: str) -> ColumnFacts:
