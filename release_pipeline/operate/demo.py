@@ -151,7 +151,7 @@ def list_outcomes(site: Site) -> Iterator[Outcome]:
 def _shorten_claim(policy: Policy) -> str:
     """Return a policy's guarantee, short enough for a table, and for how many of the released columns."""
     masked, released = len(policy.noise_columns), len(policy.released_columns)
-    scope = "everything" if policy.covers_table else f"{masked} of {released} columns, each separately"
+    scope = "everything" if policy.covers_table else f"lists of {masked} of {released} columns"
     at_delta = f" (delta {policy.delta:f})" if policy.delta is not None else ""
     epsilon = getattr(policy.protect, "epsilon", None)
     return f"epsilon {epsilon} in all{at_delta}, {policy.claim.definition.tag}: {scope}"

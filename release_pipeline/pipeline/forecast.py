@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
-from release_pipeline.errors import OutOfSpace
+from release_pipeline.errors import Blocked, OutOfSpace
 from release_pipeline.mechanisms.catalogue import Family
 from release_pipeline.mechanisms.whole_table.pool import count_pool
 from release_pipeline.policy import Policy
 from release_pipeline.policy.kinds import ColumnKind
+from release_pipeline.rows.checks import round_up
 from release_pipeline.store.environment import DATABASE, format_size
 from release_pipeline.store.site import Site
 
@@ -171,20 +172,33 @@ def _count_rows(columns: Iterable[ColumnKind], records: int, *, clamps: bool = F
     return most
 
 
-def check_memory(site: Site, policy: Policy, records: int, *, is_copied: bool, cells: Mapping[str, int], where: str) -> None:
+def check_memory(site: Site, policy: Policy, records: int, *, is_copied: bool, where: str) -> None:
     """Refuse a release that needs more memory than a run may take; nothing is charged for it yet."""
-    needed = partial(forecast_memory, policy, records, is_copied=is_copied, cells=cells)
+    needed = partial(forecast_memory, policy, records, is_copied=is_copied)
     memory = needed(allowed=site.memory)
     if memory.is_enough:
         return
     whose = "this machine has" if site.said_memory is None else "site.yaml allows it"
     gigabytes = math.ceil(find_enough(needed) / (1 << 30))
     raise OutOfSpace(
-        f"a release of {records:,} records needs about {format_size(memory.needed)} of memory, and {whose} "
+        f"a release of up to {round_up(records):,} records needs about {format_size(memory.needed)} of memory, and {whose} "
         f"{format_size(memory.allowed)}. Nothing is charged.",
         where=where,
         remedy=f"Run it where {gigabytes} GiB are to be had, and say 'memory: {gigabytes} GiB' in site.yaml; or release fewer "
         "records at a time.",
+    )
+
+
+def check_entries(site: Site, policy: Policy, records: int, *, is_copied: bool, cells: Mapping[str, int], where: str) -> None:
+    """Refuse a release whose columns have more different numbers than the memory of a run is enough for. How many they have is
+    confidential, so it is judged by the next power of two, and the message has no figure; the caller counts it as a trial."""
+    coarse = {name: 1 << (count - 1).bit_length() for name, count in cells.items() if count}
+    if forecast_memory(policy, records, allowed=site.memory, is_copied=is_copied, cells=coarse).is_enough:
+        return
+    raise Blocked(
+        "its columns have too many different numbers for the memory that a run may take. Nothing is charged.",
+        where=where,
+        remedy="Allow more by 'memory' in site.yaml, or declare coarser grids.",
     )
 
 

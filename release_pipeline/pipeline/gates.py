@@ -72,6 +72,7 @@ def keep_refusal(context: StageContext, figures: Mapping[str, Any]) -> None:
     """What stood behind a refusal, in the vault: no message has it, for it is computed from the data."""
     file = _refusal_file(context.site, context.id)
     make_private_folder(file.parent)
+    forget_refusal(context.site, context.id)  # first, so that no page of an earlier attempt is next to these figures
     write_private_json(file, {"release": str(context.id), **figures})
 
 

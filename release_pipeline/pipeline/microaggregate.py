@@ -20,7 +20,7 @@ from release_pipeline.pipeline.checkpoints import (
     write_checkpoint,
 )
 from release_pipeline.pipeline.context import StageContext, StageResult
-from release_pipeline.pipeline.forecast import check_memory
+from release_pipeline.pipeline.forecast import check_entries, check_memory
 from release_pipeline.pipeline.gates import check_differencing, judge_before_charge, refuse_failed
 from release_pipeline.pipeline.in_place import count_cells, open_records
 from release_pipeline.pipeline.reservation import Reservation, next_revision, reserve
@@ -41,11 +41,12 @@ def microaggregate(context: StageContext) -> StageResult:
             served = _serve(context, workspace, drawn, checkpoint)
             charge_run(context.site, context.id)
             return served
-        cells = count_cells(policy, workspace, checkpoint)
         is_copied, where = not checkpoint.snapshot, str(context.id)
-        check_memory(context.site, policy, checkpoint.records, is_copied=is_copied, cells=cells, where=where)
+        check_memory(context.site, policy, checkpoint.records, is_copied=is_copied, where=where)
         check_vaults(context.site, policy.population, workspace)
         with context.counting_refusals():
+            cells = count_cells(policy, workspace, checkpoint)
+            check_entries(context.site, policy, checkpoint.records, is_copied=is_copied, cells=cells, where=where)
             check_differencing(context, workspace, list_statuses(context.site))
             records = open_records(context, workspace, checkpoint)
             foreseen = judge_before_charge(context, records, checkpoint.content)

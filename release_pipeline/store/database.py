@@ -18,6 +18,7 @@ from pathlib import Path
 from threading import Lock
 from traceback import walk_tb
 from typing import Any, TypeAlias
+from weakref import WeakSet
 
 import duckdb
 
@@ -222,6 +223,9 @@ def _private_umask() -> Generator[None]:
                 os.umask(first)
 
 
+WITH_MACROS = WeakSet[duckdb.DuckDBPyConnection]()  # the connections that have the macros of `raw`; a rollback takes them away
+
+
 @contextmanager
 def transaction(connection: duckdb.DuckDBPyConnection) -> Generator[None]:
     """Run the block in a transaction, all or nothing: it is rolled back when the block raises."""
@@ -231,6 +235,7 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Generator[None]:
     except BaseException:
         with suppress(duckdb.Error):  # DuckDB itself may have given it up: the first error is reported, not this one
             connection.rollback()
+        WITH_MACROS.discard(connection)
         raise
     connection.commit()
 

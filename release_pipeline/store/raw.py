@@ -9,7 +9,6 @@ from contextlib import suppress
 from copy import copy
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
-from weakref import WeakSet
 
 import duckdb
 import numpy as np
@@ -29,7 +28,16 @@ from release_pipeline.policy.file.derivations import (
     order_derivations,
 )
 from release_pipeline.policy.kinds.base import number_of_code
-from release_pipeline.store.database import Applied, Identifier, Qualified, Subquery, read_batches, source_errors, statement
+from release_pipeline.store.database import (
+    WITH_MACROS,
+    Applied,
+    Identifier,
+    Qualified,
+    Subquery,
+    read_batches,
+    source_errors,
+    statement,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa  # a large library, and `check` does without
@@ -61,7 +69,6 @@ _MACROS = (
 )
 
 _ENTRY = {"text": "entry_of_text", "number": "entry_of_number"}
-_WITH_MACROS = WeakSet[duckdb.DuckDBPyConnection]()  # making them takes longer than most uses
 
 
 class RawTable:
@@ -301,12 +308,12 @@ def _write_class(letters: Iterable[str]) -> str:
 
 def create_macros(connection: duckdb.DuckDBPyConnection) -> None:
     """Create the rules by which this connection reads numbers, moments, entries and persons, unless it has them."""
-    if connection in _WITH_MACROS:
+    if connection in WITH_MACROS:  # making them takes longer than most uses
         return
     connection.execute(statement("schema/use_utc"))
     for macro in _MACROS:
         connection.execute(statement(f"schema/create_{macro}"))
-    _WITH_MACROS.add(connection)
+    WITH_MACROS.add(connection)
 
 
 def is_time(kind: str) -> bool:

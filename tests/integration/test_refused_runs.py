@@ -9,7 +9,7 @@ import pytest
 from release_pipeline.errors import Blocked, DataRefused, ReleasePipelineError
 from release_pipeline.ledger.looks import Look, find_looks_before, group_looks
 from release_pipeline.operate.timetable import describe_missing
-from release_pipeline.pipeline import gates
+from release_pipeline.pipeline import gates, microaggregate
 from release_pipeline.pipeline.ingest import ingest
 from release_pipeline.pipeline.release import run_release
 from release_pipeline.pipeline.validate import validate
@@ -38,6 +38,17 @@ def trials(tiny: TinySite) -> tuple[Look, ...]:
 def domain(high: int) -> str:
     """The columns with another domain of income."""
     return PARTS["columns"].replace("[0, 1000]", f"[0, {high}]")
+
+
+def test_a_refusal_for_different_numbers_is_a_trial(tiny: TinySite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How many a column has depends on the records, and no budget is spent for it."""
+
+    def refuse_all(*_: object, **__: object) -> None:
+        raise Blocked("its columns have too many different numbers for the memory that a run may take.")
+
+    monkeypatch.setattr(microaggregate, "check_entries", refuse_all)
+    refuse(tiny)
+    assert (len(trials(tiny)), tiny.charges()) == (1, [])
 
 
 def test_a_refusal_by_checks_is_a_trial_once_for_the_same_policy_and_records(tiny: TinySite) -> None:

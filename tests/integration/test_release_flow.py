@@ -101,7 +101,8 @@ def test_evidence_records_the_claim_and_names_the_policy(finished: TinySite) -> 
     assert facts.pop("column_bound").startswith("at most")
     assert facts == {
         "release": "people/1/r1",
-        "claim": "epsilon 2 in all (1 for each of 2 columns), iDP, for each masked column separately; whole table: not bounded",
+        "claim": "epsilon 2 in all (1 for each of 2 columns), iDP, for the list of values of each masked "
+        "column; whole table: not bounded",
         "definition": "idp",
         "scope": "column",
         "method": "idp-cbls",

@@ -203,7 +203,7 @@ def test_a_package_is_one_claim_and_answers_from_its_counts(package: tuple[TinyS
     card = json.loads((folder / "privacy-card.json").read_text())
     jsonschema.Draft202012Validator(CARD_SCHEMA).validate(card)
     assert card["headline"] == f"epsilon 10 for everything in this package{GIVEN}"
-    assert card["rows"]["kind"] == "synthetic rows: no row is a person's record"
+    assert card["rows"]["kind"] == "synthetic rows: no row was copied from a record"
     assert card["claim"]["scope"]["name"] == "table"
     assert {column["done"] for column in card["columns"]} == {"synthesise", "missing"}
     assert not any("table as a whole" in words for words in card["claim"]["not_protected"])

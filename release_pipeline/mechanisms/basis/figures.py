@@ -153,6 +153,15 @@ def format_number(value: float | None, digits: int = DIGITS) -> str:
     return _strip(f"{float(f'{mantissa}e{power}'):,.{max(digits - 1 - int(power), 0)}f}")
 
 
+def format_most(share: float) -> str:
+    """Return an upper bound of a share in percent, never below it.
+
+    >>> format_most(0.1), format_most(1 / 3), format_most(0.496), format_most(1.0)
+    ('10%', '33.4%', '49.6%', '100%')
+    """
+    return FIGURES("share.percent", number=_strip(f"{math.ceil(round(1000 * share, 6)) / 10:.1f}"))
+
+
 def format_share(share: float | None, digits: int = DIGITS) -> str:
     """Return a measured share in percent.
 

@@ -23,6 +23,7 @@ from release_pipeline.mechanisms.accounting.sensitivity import scales_for
 from release_pipeline.mechanisms.basis.figures import (
     count_things,
     format_count,
+    format_most,
     format_percent,
     join_last,
     join_names,
@@ -307,7 +308,7 @@ class Family(ABC, Generic[Options]):
         """Yield paragraphs of the plan on swapping; none without."""
         if policy.swap is not None:
             yield "swap", POLICY("swap.done", k=policy.block_size, columns=name_some(policy.swapped_columns))
-            yield "", POLICY("swap.linked", share=format_percent(1 / policy.swap.k))
+            yield "", POLICY("swap.linked", share=format_most(1 / policy.swap.k))
             for words in _describe_blocks(policy):
                 yield "not covered", words
 

@@ -179,6 +179,14 @@ class MdavFamily(Family[MdavOptions]):
         """Yield a problem for every generalised column."""
         yield from refuse_generalised(parts, f"{protect.method} makes clusters of numbers and generalises no column.")
 
+    def check_suppression(self, parts: Parts, protect: MdavOptions) -> Iterator[Problem]:
+        """Yield a problem if records are to be dropped from clusters in random parts."""
+        if parts.count > 1 and parts.suppress is not None and isinstance(parts.suppress, protect.suppression):
+            what = f"{protect.method} drops whole clusters, and those of random parts are not known before budget is spent."
+            yield ("suppress",), what, "Remove it, or remove protect.partitions."
+        else:
+            yield from super().check_suppression(parts, protect)
+
     def check_noise(self, parts: Parts, protect: MdavOptions) -> Iterator[Problem]:
         """There is none; sums could leave 64 bits all the same."""
         yield from check_together(parts, protect.cluster(parts.noise_columns), least_k=1)

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import TypeAlias
 
 from release_pipeline.mechanisms.accounting.budget import format_nano
-from release_pipeline.mechanisms.basis.figures import count_things, format_percent, percent, show_figure
+from release_pipeline.mechanisms.basis.figures import count_things, format_most, percent, show_figure
 from release_pipeline.policy.file.model import Policy
 from release_pipeline.policy.file.options import ByValueOptions, ColumnOptions
 from release_pipeline.policy.file.sections import Gates
@@ -67,7 +67,7 @@ def explain_linkage_gate(policy: Policy) -> Iterator[str]:
     if policy.protect.is_synthetic:
         yield POLICY("criteria.synthetic")
     elif policy.swap is not None and keeps_linkage(policy, limit):
-        yield POLICY("criteria.swapped", share=format_percent(1 / policy.swap.k))
+        yield POLICY("criteria.swapped", share=format_most(1 / policy.swap.k))
     elif proposal := propose_swap(policy, limit):
         yield POLICY("criteria.proposed", proposal=proposal.rstrip("."))
 

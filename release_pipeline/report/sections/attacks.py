@@ -8,7 +8,14 @@ from collections.abc import Iterator, Sequence
 from release_pipeline.formats.attack_views import ClaimView, CriterionView, Difference, NearView, RungView, ShareView
 from release_pipeline.formats.internal_view import InternalView, SwapView
 from release_pipeline.mechanisms.attacks import CRITERIA, INFERENCE, LINKABILITY, SINGLING_OUT
-from release_pipeline.mechanisms.basis.figures import count_things, format_count, format_number, format_share, say_missing
+from release_pipeline.mechanisms.basis.figures import (
+    count_things,
+    format_count,
+    format_most,
+    format_number,
+    format_share,
+    say_missing,
+)
 from release_pipeline.pages.escaping import end_sentence, format_text
 from release_pipeline.pages.prose import Name, Sentence, format_interval, format_tried, is_number, list_heads, list_names, review
 from release_pipeline.report.sections.parts import Section, Table
@@ -54,7 +61,7 @@ def describe_attacks(view: InternalView) -> Section:
 
 def _bound_links(swap: SwapView) -> Iterator[Sentence]:
     """Yield the most links that can be right where values changed places: of one value, and of any two in a row."""
-    people, most = format_count(swap.k), format_share(1 / swap.k)
+    people, most = format_count(swap.k), format_most(1 / swap.k)
     if not swap.alike:
         yield REVIEWERS("attacks.lemma", people=people, most=most)
     else:
@@ -62,7 +69,7 @@ def _bound_links(swap: SwapView) -> Iterator[Sentence]:
     count = len(swap.columns)
     if count > 1:
         apart = math.prod(max(1 - others / swap.k, 0) for others in range(1, count))
-        yield REVIEWERS("attacks.lemma_pair", count=format_count(count), share=format_share(1 - apart))
+        yield REVIEWERS("attacks.lemma_pair", count=format_count(count), share=format_most(1 - apart))
 
 
 def _judge_nearest(near: NearView) -> list[Sentence]:
@@ -177,7 +184,7 @@ def _judge_criterion(criterion: str, attacks: Sequence[CriterionView], view: Int
     elif tried:
         sentences.append(REVIEWERS("attacks.untried", criterion=_name(criterion)))
     elif criterion == LINKABILITY and view.swap is not None:
-        most = format_share(1 / view.swap.k)
+        most = format_most(1 / view.swap.k)
         sentences.append(REVIEWERS("attacks.swapped", criterion=_name(criterion), most=most))
     elif criterion == LINKABILITY and view.is_synthetic:
         sentences.append(REVIEWERS("attacks.nobodys", criterion=_name(criterion)))

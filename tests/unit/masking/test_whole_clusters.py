@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from release_pipeline.errors import PolicyInvalid
 from release_pipeline.masking import find_strategy
 from release_pipeline.masking.centroids import CentroidStrategy
 from release_pipeline.policy import parse_policy
@@ -80,3 +81,17 @@ def test_a_table_may_lose_everybody() -> None:
     done = STRATEGY.suppress(read_tables({}), mask([("north", 0), ("west", 1), ("east", 0)]))
     assert (done.table.num_rows, done.dropped, done.share) == (0, 3, 1.0)
     assert done.obstacle
+
+
+def test_random_parts_drop_nothing() -> None:
+    """Their clusters are made after budget is spent, so what would be dropped with them could not be judged before."""
+    text = policy_text(
+        columns=COLUMNS,
+        protect=f"{{method: mdav, k: {K}, partitions: 2}}",
+        suppress=f"{{quasi_groups_below: {BELOW}, at_most: 100%}}",
+        person="each-row",
+        drop="[person, remark, name]",
+    )
+    with pytest.raises(PolicyInvalid) as refused:
+        parse_policy(text, name="people")
+    assert "mdav drops whole clusters, and those of random parts are not known before budget is spent" in refused.value.in_full

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from release_pipeline.apps.cli import main
-from release_pipeline.errors import OutOfSpace, ReleasePipelineError
+from release_pipeline.errors import Blocked, OutOfSpace, ReleasePipelineError
 from release_pipeline.pipeline import forecast
-from release_pipeline.pipeline.forecast import PROGRAM, find_enough, forecast_memory
+from release_pipeline.pipeline.forecast import PROGRAM, check_entries, find_enough, forecast_memory
 from release_pipeline.pipeline.ingest import ingest
 from release_pipeline.pipeline.microaggregate import microaggregate
 from release_pipeline.pipeline.release import run_release
@@ -53,6 +56,31 @@ def test_different_numbers_that_were_counted_are_forecast_up_to_those_of_the_gri
         for cells in (0, size // 2, size, 10 * size)
     )
     assert few < some < every == more
+
+
+def test_a_refusal_for_different_numbers_reveals_no_more_than_a_power_of_two() -> None:
+    """How many there are is confidential: the message has no figure, and near counts are judged alike."""
+    policy, records = load_policy(ROOT / "policies" / "adult-table.yaml"), 10**4
+    name, column = max(policy.noise_columns.items(), key=lambda item: item[1].coded_grid.encoder.size)
+    size = column.coded_grid.encoder.size
+    assert size > 1 << 6
+    half, messages = 1 << ((size - 1).bit_length() - 1), list[str]()
+
+    def is_refused(cells: int, allowed: int) -> bool:
+        site: Any = SimpleNamespace(memory=allowed)
+        try:
+            check_entries(site, policy, records, is_copied=False, cells={name: cells}, where="people/1")
+        except Blocked as refused:
+            messages.append(refused.what + refused.remedy)
+            return True
+        return False
+
+    needed = forecast_memory(policy, records, allowed=1 << 40, is_copied=False, cells={name: half}).needed
+    for allowed in range(needed - 4000, needed + 4000, 500):
+        assert is_refused(half // 2 + 1, allowed) == is_refused(half, allowed)
+    assert is_refused(size, 1 << 20)
+    assert not is_refused(size, 1 << 40)
+    assert not re.search(r"\d", "".join(messages))
 
 
 @pytest.fixture

@@ -79,15 +79,18 @@ def planned_noise(policy: Policy, rows: int) -> float:
     [
         (
             policy_of(),
-            "epsilon 2 in all (all for the column income), iDP, for each masked column separately; whole table: not bounded",
+            "epsilon 2 in all (all for the column income), iDP, for the list of values of each masked column; "
+            "whole table: not bounded",
         ),
         (
             policy_of("dp-um", 5, INCOME, RENT, epsilon="0.1"),
-            "epsilon 0.1 in all (0.05 for each of 2 columns), DP, for each masked column separately; whole table: not bounded",
+            "epsilon 0.1 in all (0.05 for each of 2 columns), DP, for the list of values of each masked "
+            "column; whole table: not bounded",
         ),
         (
             policy_of("idp-ls", 5, INCOME, RENT, options=", weights: {rent: 3}"),
-            "epsilon 2 in all (income 0.5, rent 1.5), iDP, for each masked column separately; whole table: not bounded",
+            "epsilon 2 in all (income 0.5, rent 1.5), iDP, for the list of values of each masked column; "
+            "whole table: not bounded",
         ),
         (
             policy_of(options=", scope: centroid"),
@@ -95,18 +98,19 @@ def planned_noise(policy: Policy, rows: int) -> float:
         ),
         (
             policy_of("laplace", None),
-            "epsilon 2 in all (all for the column income), DP, for each masked column separately; "
+            "epsilon 2 in all (all for the column income), DP, for the list of values of each masked column; "
             "whole table: covered with the same epsilon",
         ),
         (
             policy_of("laplace", None, INCOME, RENT, SITE, records=3),
-            "epsilon 6 in all (1 for each of 2 columns; times 3 records per person), DP, for each masked column separately; "
+            "epsilon 6 in all (1 for each of 2 columns; times 3 records per person), DP, for the list of "
+            "values of each masked column; "
             "whole table: not bounded",
         ),
         (
             policy_of("dp-um", 5, INCOME, RENT, epsilon="0.000000003", records=10000),
             "epsilon 0.00003 in all (income 0.000000002, rent 0.000000001; times 10000 records per person), DP, "
-            "for each masked column separately; whole table: not bounded",
+            "for the list of values of each masked column; whole table: not bounded",
         ),
     ],
     ids=["one-column", "even", "weights", "centroid", "laplace", "records", "odd-nano"],

@@ -34,9 +34,13 @@ def test_check_and_card_say_that_scales_are_fixed(policy: Policy) -> None:
 @pytest.mark.parametrize(
     ("policy", "words"),
     [
-        (policy_of("laplace", None), "the guarantee is for one person. Four together lose up to 4 times as much: epsilon 8."),
-        (policy_of("laplace", None, records=3), "Four together lose up to 4 times as much: epsilon 24."),
-        (policy_of("dp-um", 5, options=", definition: zcdp, delta: 0.000001"), "up to 16 times the rho: epsilon 9.5 at"),
+        (
+            policy_of("laplace", None),
+            "the guarantee is for one person. For four of them together it holds, at the same scope, only "
+            "with 4 times as much: epsilon 8.",
+        ),
+        (policy_of("laplace", None, records=3), "only with 4 times as much: epsilon 24."),
+        (policy_of("dp-um", 5, options=", definition: zcdp, delta: 0.000001"), "only with 16 times the rho: epsilon 9.5 at"),
         (policy_of("idp-cbls"), "Groups of people, such as a family: the guarantee is about one record at a time."),
     ],
     ids=["epsilon", "records", "rho", "idp"],

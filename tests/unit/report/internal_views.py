@@ -138,7 +138,8 @@ def sample_view(**changes: Any) -> InternalView:
         release="rand-hie/4/r1",
         policy="rand-hie",
         tool="release-pipeline 0.1.0",
-        claim="epsilon 2 in all (0.5 for each of 4 columns), iDP, for each masked column separately; whole table: not bounded",
+        claim="epsilon 2 in all (0.5 for each of 4 columns), iDP, for the list of values of each masked "
+        "column; whole table: not bounded",
         definition="eps-iDP (individual differential privacy): for the neighbours of the actual data",
         wider=(("table", "not bounded"), ("series", "epsilon 8 for the four waves up to this one")),
         method_words="idp-cbls: individual ranking in clusters of 25, trimmed means, noise by cluster sensitivity, isotonic "

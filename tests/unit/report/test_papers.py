@@ -55,7 +55,7 @@ def test_synthetic_rows_are_told_as_such() -> None:
     for name in (NIST, DPIA):
         assert "records about rand-hie-participants the release has" not in read(name, view)
     text = read(NIST, view)
-    assert "synthetic rows; no row is a person's record" in text
+    assert "synthetic rows; no row was copied from a record" in text
     assert "values of equal ranks compared" in text
     assert "No column and no table has a public bound of its noise" not in text
     assert "data.counts.csv and data.pairs.csv have the counts and the noise distribution of each" in text

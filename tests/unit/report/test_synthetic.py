@@ -54,7 +54,9 @@ def read(view: InternalView) -> str:
 
 def test_nobody_is_linked_and_strangers_are_the_baseline() -> None:
     text = read(make_view())
-    assert "Linking a row to its person is not possible: the rows are synthetic." in text.replace("&#39;", "'")
+    assert "No row was made from one person's record, so there is no share of rows linked to their own person." in text.replace(
+        "&#39;", "'"
+    )
     assert (
         "70% (66% to 74%) of the people that rows were made of have a row just like them in site and sex, and 69% (65% to 73%)"
         in text
@@ -94,4 +96,4 @@ def test_of_many_attacks_some_gain_by_chance() -> None:
     assert [len(table.rows) for table in section.tables] == [2, 14]
     said = ["".join(words) for words in section.says]
     assert any("inferring 3 gains most" in words for words in said)
-    assert "One in forty attacks that gain nothing exceeds its control by chance: 14 attacks were tried." in said
+    assert "One in forty attacks that gain nothing is clearly beyond its control by chance: 14 attacks were tried." in said

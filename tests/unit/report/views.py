@@ -85,7 +85,8 @@ FACTS: dict[str, Any] = dict(  # noqa: C408 (read as what the demo's first relea
     definition_words="eps-iDP (individual differential privacy): for the neighbours of the actual data, every outcome is at "
     "most e^epsilon times likelier under one table than under the other",
     neighbours="two tables are neighbours when one record is replaced; the number of records is public",
-    claim="epsilon 2 in all (0.5 for each of 4 columns), iDP, for each masked column separately; whole table: not bounded",
+    claim="epsilon 2 in all (0.5 for each of 4 columns), iDP, for the list of values of each masked column; "
+    "whole table: not bounded",
     statement="For the actual table D, every table D' that differs from it in one record, and every set S of outcomes: "
     "P[M(D) in S] <= e^epsilon P[M(D') in S]",
     epsilon="2",

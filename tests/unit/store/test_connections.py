@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from release_pipeline.errors import OutOfSpace, StoreError
-from release_pipeline.store.database import open_database, private_errors, read_batches
+from release_pipeline.store.database import WITH_MACROS, open_database, open_memory, private_errors, read_batches, transaction
+from release_pipeline.store.raw import create_macros
 
 
 def test_duckdb_without_memory_says_so(tmp_path: Path) -> None:
@@ -65,3 +66,19 @@ def test_what_fails_on_the_way_is_duckdbs(tmp_path: Path) -> None:
     while error is not None:
         assert "Smith" not in f"{error}{error.args}{vars(error)}"
         error = error.__context__
+
+
+def test_macros_that_a_rollback_took_are_made_again() -> None:
+    """And only then."""
+    with open_memory() as connection:
+
+        def fail() -> None:
+            with transaction(connection):
+                create_macros(connection)
+                connection.execute("SELECT * FROM nothing")
+
+        with pytest.raises(duckdb.Error):
+            fail()
+        create_macros(connection)
+        assert connection.execute("SELECT number_of_text(' 7.5 ')").fetchone() == (7.5,)
+        assert connection in WITH_MACROS
