@@ -157,12 +157,12 @@ def test_what_is_made_of_the_same_is_not_covered(tmp_path: Path) -> None:
     """A band that is kept tells of the number that is masked: whatever way both came from the same column."""
     tiny = site_of(tmp_path / "site")
     said = list(not_covered_words(load_policy(tiny.home / "policies" / "people.yaml")))
-    [told] = [sentence for sentence in said if sentence.startswith("What band tells of")]
+    [told] = [sentence for sentence in said if sentence.startswith("What band reveals about")]
     assert "capped" in told
     assert "total" in told
     assert "rent" not in told
     assert told.endswith("they are made of the same columns, and it is released without noise.")
-    assert not any(sentence.startswith("What place tells") for sentence in said)
+    assert not any(sentence.startswith("What place reveals") for sentence in said)
 
 
 def test_they_are_made_in_an_order_that_works() -> None:

@@ -51,7 +51,7 @@ class Example:
 EXAMPLES = {
     "hospital": Example(
         {
-            "check policies/cohort.yaml": ("values of age, stay, earlier, chapter change places", "0 of 5 (releases)"),
+            "check policies/cohort.yaml": ("values of age, stay, earlier, chapter are exchanged", "0 of 5 (releases)"),
             "run cohort --release 2024-Q1": ("cohort/2024-Q1/r1: candidate, 1,500 rows",),
             "run discharges": ("column stay: clamping took more than 10% of its variance",),
         },
@@ -69,7 +69,7 @@ EXAMPLES = {
     "households": Example(
         {
             "run public": ("epsilon 5.019326 at delta 0.000001", "3 squared records per household"),
-            "run totals": ("beside the rows answered 0.005",),
+            "run totals": ("in addition to the rows answered 0.005",),
             "ledger": ("epsilon 6.35418773 of 7",),
         },
         {"public/once/r1": ("5.019325201", None), "totals/once/r1": ("3.46123914", 1)},

@@ -52,10 +52,10 @@ class BackendAnswer:
 class Client:
     """Sends calls to the backend at a socket, each on a new connection."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
         self._http = httpx.AsyncClient(
-            transport=httpx.AsyncHTTPTransport(uds=str(path), verify=False, limits=limits),
+            transport=transport or httpx.AsyncHTTPTransport(uds=str(path), verify=False, limits=limits),
             timeout=_SECONDS,
             trust_env=False,
         )
