@@ -158,7 +158,7 @@ def view_setting(tested: Tried, number: int) -> SettingView:
         columns={name: _view_column(figures) for name, figures in simulated.columns.items()},
         proposal=_propose(policy, ladder),
         linkage_limit=limit,
-        linked_at_most=None if policy.swap is None else round_figure(1 / policy.swap.k),
+        linked_at_most=None if policy.swap is None else math.ceil(1_000_000 / policy.swap.k) / 1_000_000,
     )
 
 

@@ -178,6 +178,8 @@ def check_memory(site: Site, policy: Policy, records: int, *, is_copied: bool, w
     memory = needed(allowed=site.memory)
     if memory.is_enough:
         return
+    if site.forbids_looks:
+        raise OutOfSpace("a release of these records needs more memory than a run may take. Nothing is charged.", where=where)
     whose = "this machine has" if site.said_memory is None else "site.yaml allows it"
     gigabytes = math.ceil(find_enough(needed) / (1 << 30))
     raise OutOfSpace(

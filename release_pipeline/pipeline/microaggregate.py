@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from release_pipeline.errors import Blocked
+from release_pipeline.errors import Blocked, OutOfSpace
 from release_pipeline.formats.passed_stages import Masked, Microaggregated, Validated
 from release_pipeline.ledger.looks import charge_run, tell_stopped_runs
 from release_pipeline.ledger.states import list_statuses
@@ -42,7 +42,11 @@ def microaggregate(context: StageContext) -> StageResult:
             charge_run(context.site, context.id)
             return served
         is_copied, where = not checkpoint.snapshot, str(context.id)
-        check_memory(context.site, policy, checkpoint.records, is_copied=is_copied, where=where)
+        try:
+            check_memory(context.site, policy, checkpoint.records, is_copied=is_copied, where=where)
+        except OutOfSpace:  # how many records there are is not public yet
+            context.count_refusal()
+            raise
         check_vaults(context.site, policy.population, workspace)
         with context.counting_refusals():
             cells = count_cells(policy, workspace, checkpoint)

@@ -232,12 +232,12 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Generator[None]:
     connection.begin()
     try:
         yield
+        connection.commit()
     except BaseException:
         with suppress(duckdb.Error):  # DuckDB itself may have given it up: the first error is reported, not this one
             connection.rollback()
         WITH_MACROS.discard(connection)
         raise
-    connection.commit()
 
 
 @contextmanager

@@ -101,16 +101,23 @@ def test_what_site_yaml_may_not_say(tiny: TinySite, said: str) -> None:
 def test_too_little_is_refused_before_the_charge(
     tiny: TinySite, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With what would do; nothing is charged or blocked, and with more memory the same command goes on."""
+    """With what would do. It is a trial, for it depends on how many records there are; nothing is charged or blocked, and with
+    more memory the same command goes on. Where trials are forbidden it has no figure."""
     monkeypatch.setattr(forecast, "PROGRAM", 3 << 30)
     (tiny.home / "site.yaml").write_text("memory: 2 GiB\n")
     flow = tiny.flow()
     ingest(flow)
     validate(flow)
-    with pytest.raises(OutOfSpace, match=r"60 records needs about 3 GiB of memory, and site.yaml allows it 2 GiB\. Nothing is"):
+    with pytest.raises(OutOfSpace, match=r"up to 60 records needs about 3 GiB of memory, and site.yaml allows it 2 GiB\."):
         microaggregate(flow)
     assert tiny.charges() == []
     assert tiny.states() == ["opened"]
+    assert [event.kind for event in tiny.events()].count("looked") == 1
+    (tiny.home / "site.yaml").write_text("memory: 2 GiB\nlooks: forbidden\n")
+    with pytest.raises(OutOfSpace) as refused:
+        microaggregate(tiny.flow())
+    assert not re.search(r"\d", refused.value.what)
+    (tiny.home / "site.yaml").write_text("memory: 2 GiB\n")
     assert main(["check", str(tiny.home / "policies" / "people.yaml"), "--rows", "60"]) == 0
     assert "memory      about 3 GiB of 2 GiB for 60 rows: a run is refused before anything is charged" in capsys.readouterr().out
     (tiny.home / "site.yaml").write_text("memory: 4 GiB\n")
