@@ -47,6 +47,11 @@ class CriterionView:
     worst: str = ""
     words: str = ""
 
+    @property
+    def is_finding(self) -> bool:
+        """Whether it clearly does better than on the control group, and than a guess without any near row."""
+        return self.beyond is not None and self.beyond.low > 0 and self.rate.low > self.guess
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:

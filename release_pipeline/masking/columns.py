@@ -150,8 +150,7 @@ class MdavStrategy(VectorStrategy):
         left = masked
         while left.num_rows:
             done = VectorStrategy.suppress_groups(self, left)
-            is_left = find_large(left, done.table, names, at_least=k)
-            if is_left.all():
+            if not done.dropped or (is_left := find_large(left, done.table, names, at_least=k)).all():
                 gone = masked.num_rows - left.num_rows
                 records = gone + done.records
                 return replace(done, dropped=gone + done.dropped, records=records, share=records / masked.num_rows)

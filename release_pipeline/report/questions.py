@@ -210,7 +210,7 @@ def _ask_about_attacks(tried: Sequence[_Tried], view: InternalView) -> Iterator[
         yield ask(REVIEWERS("question.no_attack"), "no_attack")
         return
     for kind in name_attacks(is_synthetic=view.is_synthetic, is_swapped=view.swap is not None):
-        beyond = [entry for entry in tried if entry[0].attack.startswith(kind) and _is_finding(entry)]
+        beyond = [entry for entry in tried if entry[0].attack.startswith(kind) and entry[0].is_finding]
         if not beyond:
             continue
         attack, control, _ = max(beyond, key=lambda entry: entry[2].low)
@@ -237,12 +237,6 @@ def _ask_about_attacks(tried: Sequence[_Tried], view: InternalView) -> Iterator[
             ),
             "none_beyond",
         )
-
-
-def _is_finding(entry: _Tried) -> bool:
-    """Return whether it clearly does better than on the control group, and than a guess without any near row."""
-    attack, _, beyond = entry
-    return beyond.low > 0 and attack.rate.low > attack.guess
 
 
 def _begin(words: str) -> str:

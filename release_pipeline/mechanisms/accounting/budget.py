@@ -115,6 +115,16 @@ def format_nano(nano: int) -> str:
     return f"{nano // NANO}.{nano % NANO:09d}".rstrip("0").removesuffix(".")
 
 
+def format_nano_up(nano: int, decimals: int) -> str:
+    """Return a number of nano-epsilon as a decimal of so many places, never below it.
+
+    >>> format_nano_up(14_828_787_753, 2), format_nano_up(2_999_999_995, 6), format_nano_up(3 * NANO, 2)
+    ('14.83', '3', '3')
+    """
+    step = 10 ** (9 - decimals)
+    return format_nano(-(-nano // step) * step)
+
+
 @lru_cache(maxsize=16)  # a plan asks for the parts of all columns once for each column
 def _split(nano: int, weights: tuple[int | Decimal | Fraction, ...]) -> tuple[Epsilon, ...]:
     exact_weights = [Fraction(weight) for weight in weights]

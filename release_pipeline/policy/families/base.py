@@ -18,7 +18,7 @@ import numpy as np
 
 from release_pipeline.errors import InvalidArgument, ReleasePipelineError
 from release_pipeline.mechanisms import Epsilon
-from release_pipeline.mechanisms.accounting.budget import format_nano
+from release_pipeline.mechanisms.accounting.budget import format_nano, format_nano_up
 from release_pipeline.mechanisms.accounting.sensitivity import scales_for
 from release_pipeline.mechanisms.basis.figures import (
     count_things,
@@ -280,13 +280,11 @@ class Family(ABC, Generic[Options]):
         if policy.claim.definition.fixes_scales:
             yield POLICY("uncovered.groups")
             yield SCALES_FIXED
-        elif policy.epsilon is None:
-            yield POLICY("uncovered.groups")
         elif policy.protect.by_rho:  # g people lose g squared times the rho
-            epsilon = format_nano(_round_up(policy.in_epsilon(16 * policy.epsilon)))
+            epsilon = format_nano_up(policy.in_epsilon(16 * (policy.epsilon or 0)), 2)
             yield POLICY("uncovered.families_by_rho", unit=policy.privacy_unit, epsilon=epsilon)
         else:
-            yield POLICY("uncovered.families", unit=policy.privacy_unit, epsilon=format_nano(4 * policy.epsilon))
+            yield POLICY("uncovered.families", unit=policy.privacy_unit, epsilon=format_nano(4 * (policy.epsilon or 0)))
         if not policy.covers_table:
             yield from _describe_blocks(policy) if policy.swap is not None else [self.describe_open_table(policy)]
         if kept := [name for name in policy.kept_columns if name not in policy.swapped_columns]:
@@ -315,11 +313,6 @@ class Family(ABC, Generic[Options]):
     def view_options(self, policy: Policy) -> dict[str, str | None]:
         """Return the options that the plan names for scripts, by their key there."""
         return {}
-
-
-def _round_up(nano: int) -> int:
-    """Return the amount rounded up to hundredths."""
-    return -(-nano // 10_000_000) * 10_000_000
 
 
 def _describe_blocks(policy: Policy) -> Iterator[str]:

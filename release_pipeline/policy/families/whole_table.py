@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from release_pipeline.errors import InvalidArgument, ReleasePipelineError
-from release_pipeline.mechanisms.accounting.budget import NANO, Epsilon, epsilon_of, format_nano
+from release_pipeline.mechanisms.accounting.budget import NANO, Epsilon, epsilon_of, format_nano, format_nano_up
 from release_pipeline.mechanisms.basis.figures import count_of, format_count, join_names, show_figure
 from release_pipeline.mechanisms.whole_table.design import (
     Column,
@@ -36,7 +36,6 @@ INSTEAD_OF_WEIGHT = (
 )
 _EVERYTHING = "everything that a reader of the release sees"
 _LESS_TOGETHER = "; on average less where several columns are counted together, which noisy counts of columns decide"
-_MILLIONTH = NANO // 1_000_000
 _PARTS = (100, 10, 2)  # shares of the records (1 in so many): groups whose means a plan describes
 
 
@@ -234,7 +233,7 @@ def _amount(policy: Policy) -> str:
     total = policy.epsilon or 0
     if policy.delta is None:
         return POLICY("amount.epsilon", epsilon=format_nano(total))
-    epsilon = format_nano(-(-policy.in_epsilon(total) // _MILLIONTH) * _MILLIONTH)
+    epsilon = format_nano_up(policy.in_epsilon(total), 6)
     delta = decimal_text(policy.delta)
     return POLICY("amount.rho_of_all", epsilon=epsilon, delta=delta, rho=format_nano(total))
 

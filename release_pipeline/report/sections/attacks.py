@@ -219,7 +219,7 @@ def _judge_risk(attack: CriterionView, risk: ShareView) -> str:
     if not (is_number(risk.low) and is_number(risk.high)):
         return REVIEWERS("attacks.unknown")
     if risk.low > 0:
-        return REVIEWERS("attacks.more") if attack.rate.low > attack.guess else REVIEWERS("attacks.guessed")
+        return REVIEWERS("attacks.more") if attack.is_finding else REVIEWERS("attacks.guessed")
     return REVIEWERS("attacks.less") if risk.high < 0 else REVIEWERS("attacks.chance")
 
 
