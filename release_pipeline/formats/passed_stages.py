@@ -29,7 +29,7 @@ class Checkpoint:
 class Ingested(Checkpoint):
     """The source was read: its header, and how many records belong to other releases (`outside`). `delivered`: the version of the
     source; `snapshot`: the version that holds the records, if they stay in the source. `origins`: what identifies the source, so
-    that trials on it can be found."""
+    that trials on it can be found. `persons`: counts of them, if the records stay in the source."""
 
     stage: ClassVar[str] = "ingested"
     records: int
@@ -39,6 +39,7 @@ class Ingested(Checkpoint):
     delivered: str
     origins: tuple[str, ...]
     snapshot: str = ""
+    persons: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

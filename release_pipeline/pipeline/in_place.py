@@ -4,7 +4,7 @@ the source."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -29,10 +29,11 @@ from release_pipeline.pipeline.reading import (
 )
 from release_pipeline.pipeline.sources import find_workers
 from release_pipeline.policy import Policy
+from release_pipeline.policy.file.sections import Person
 from release_pipeline.rows.checks import Facts, match_header
 from release_pipeline.rows.columns import PART, ColumnTable, CutTable, Parts, find_encoders, select_cells
 from release_pipeline.rows.counted import CountedInPlace, CountedRecords, Counting, DeliveredCells
-from release_pipeline.store.in_place import COUNTED, TIMES, RecordsInPlace, open_table
+from release_pipeline.store.in_place import COUNTED, TIMES, RecordsInPlace, open_table, read_persons
 from release_pipeline.store.people import PersonKeys
 from release_pipeline.store.raw import Columns, RawTable, ReleaseFilter
 from release_pipeline.store.site import Site
@@ -44,11 +45,13 @@ CELLS_OF = "cells_"  # the beginning of the names of tables of cells
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The vault's part of the records: tables, how many records there are, and a snapshot of those that stay in their source."""
+    """The vault's part of the records: tables, how many records there are, and of those that stay in their source a snapshot and
+    counts of persons."""
 
     tables: list[str]
     records: int
     snapshot: str = ""
+    persons: dict[str, int] | None = None
 
 
 def choose_columns(policy: Policy, source: SourceReader, release: str) -> tuple[Columns, ReleaseFilter | None]:
@@ -85,10 +88,10 @@ def keep_records(
 ) -> Kept:
     """Replace the release's tables in the vault by the records, or by the cells of their columns where they stay in
     their source."""
-    workspace.drop(["raw", "records", *(name for name in workspace.tables() if name.startswith(CELLS_OF))])
+    workspace.drop(["raw", "records", "people", *(name for name in workspace.tables() if name.startswith(CELLS_OF))])
     place = find_in_place(site, policy, workspace, source, columns, release)
     if place is not None:
-        return _keep_cells(policy, workspace, place, source.name)
+        return _keep_cells(site, policy, workspace, place, source.name)
     raw = workspace.ingest(source, columns, release=release, derive=policy.derive)
     return Kept(["raw"], raw.count_records())
 
@@ -100,7 +103,7 @@ def hash_tables(workspace: ReleaseWorkspace, tables: Sequence[str], snapshot: st
 
 def list_checked(ingested: Ingested) -> list[str]:
     """Return the tables that have the records once they were checked."""
-    return [name for name in ingested.tables if name != "raw"] if ingested.snapshot else ["records"]
+    return [name for name in ingested.tables if name.startswith(CELLS_OF)] if ingested.snapshot else ["records"]
 
 
 def read_numbers(
@@ -122,7 +125,7 @@ def list_read_again(policy: Policy) -> list[str] | None:
     """Return the columns that are read as they were delivered once the checks were judged; None where that may be any."""
     if any(column.is_coded for column in policy.columns.values()):
         return None
-    return [] if policy.person_column is None else [policy.person_column]
+    return [] if policy.person_column is None or policy.swap is None else [policy.person_column]
 
 
 def list_person_keys(site: Site, population: str, column: str) -> PersonKeys:
@@ -133,17 +136,32 @@ def list_person_keys(site: Site, population: str, column: str) -> PersonKeys:
     return PersonKeys(first, of_population, everywhere)
 
 
-def write_people(site: Site, policy: Policy, workspace: ReleaseWorkspace, source: str) -> list[str]:
-    """Write into the vault who is in the records that were ingested, and where values are swapped the person of each record;
-    returns the tables with these."""
+def write_people(site: Site, policy: Policy, workspace: ReleaseWorkspace, raw: RawTable) -> dict[str, int] | None:
+    """Write into the vault who is in its records, and return counts of persons; None where no column has them."""
+    if policy.person_column not in raw.kinds:
+        return None
+    return _write_people(site, policy, workspace, partial(raw.persons, policy.person_column), raw.count_records())
+
+
+def _write_people(
+    site: Site, policy: Policy, workspace: ReleaseWorkspace, read: Callable[[bytes], Iterable[pa.Array]], records: int
+) -> dict[str, int]:
+    """Write into the vault who is in so many records, by hashes that are read under a key."""
+    assert isinstance(policy.person, Person)  # noqa: S101  for the type checker
+    keys = list_person_keys(site, policy.population, policy.person.column)
+    allowed = policy.person.records_per_release
+    return workspace.write_people(read(keys.first), keys, records=records, allowed=allowed)
+
+
+def list_people(site: Site, policy: Policy, workspace: ReleaseWorkspace, source: str) -> list[str]:
+    """Return the tables with whose records they are; that of the persons in the records' order, where values are swapped, is
+    written now."""
     column = policy.person_column
     if column is None:
         return []
-    keys = list_person_keys(site, policy.population, column)
-    workspace.write_people(source, column, keys)
     if policy.swap is None:
         return ["people"]
-    workspace.write_owners(source, column, keys)
+    workspace.write_owners(source, column, list_person_keys(site, policy.population, column))
     return ["people", "owners"]
 
 
@@ -154,20 +172,31 @@ def stored_table(workspace: ReleaseWorkspace, name: str, columns: Sequence[str] 
     return CutTable(names, workspace.count_rows(name), lambda column: workspace.read(name, [column]).column(0), slices)
 
 
-def _keep_cells(policy: Policy, workspace: ReleaseWorkspace, in_place: RecordsInPlace, source: str) -> Kept:
-    """Count the cells of every column into tables of the vault. Their persons are in the table `raw`, as the source delivers
-    them, until the checks have been judged. Refused where the source was changed meanwhile."""
-    snapshot, records, person = in_place.snapshot(), set[int](), policy.person_column
-    tables = ["raw" if name == person else _name_table(policy, name) for name in in_place.kinds]
-    if person is not None and person in in_place.kinds:
-        workspace.write("raw", in_place.read_column(person))
-        records.add(workspace.count_rows("raw"))
+def _keep_cells(site: Site, policy: Policy, workspace: ReleaseWorkspace, in_place: RecordsInPlace, source: str) -> Kept:
+    """Count the cells of every column into tables of the vault, and write there whose records they are. Refused where the source
+    was changed meanwhile."""
+    snapshot, records, tables, persons = in_place.snapshot(), set[int](), list[str](), None
+    person = policy.person_column
     for name, cells in in_place.count_cells([name for name in in_place.kinds if name != person]):
-        workspace.write(table := _name_table(policy, name), cells)
-        records.add(int(np.sum(workspace.read(table, [TIMES]).column(0).to_numpy())))
+        tables.append(_name_table(policy, name))
+        workspace.write(tables[-1], cells)
+        records.add(int(np.sum(workspace.read(tables[-1], [TIMES]).column(0).to_numpy())))
+    if person is not None and person in in_place.kinds:
+        read = partial(read_persons, _count_read(in_place.read_column(person), records), person, source)
+        persons = _write_people(site, policy, workspace, read, max(records))
+        tables.append("people")
     if len(records) > 1 or in_place.snapshot() != snapshot:
         raise refuse_changed(source)
-    return Kept(tables, max(records), snapshot)
+    return Kept(tables, max(records), snapshot, persons)
+
+
+def _count_read(batches: Iterable[pa.RecordBatch], records: set[int]) -> Iterator[pa.RecordBatch]:
+    """Yield these batches, and add how many records they have."""
+    count = 0
+    for batch in batches:
+        yield batch
+        count += len(batch)
+    records.add(count)
 
 
 def refuse_changed(source: str) -> SourceError:

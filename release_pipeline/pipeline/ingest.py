@@ -42,7 +42,8 @@ def ingest(context: StageContext) -> StageResult:
             raise refuse_changed(source.name)
         content: dict[str, Any] = {"records": stored.records, "source": source.name, "header": list(source.header)}
         content |= {"outside": outside, "delivered": delivered, "origins": origins, "snapshot": stored.snapshot}
-        version = context.hash_version([stored.records, read])
+        content |= {"persons": stored.persons}
+        version = context.hash_version([stored.records, stored.persons, read])
         write_checkpoint(context, workspace, Ingested, version, stored.tables, **content)
     context.probe.reached("ingested")
     facts = {**context.show_rows(stored.records), "columns_read": len(columns), "columns_in_source": len(source.header)}

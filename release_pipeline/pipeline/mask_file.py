@@ -29,6 +29,7 @@ from release_pipeline.pipeline.opening import name_release
 from release_pipeline.pipeline.reading import (
     NO_RELEASES,
     collect_facts,
+    count_people,
     count_releases,
     needed_columns,
     read_values,
@@ -149,7 +150,7 @@ def mask_table(policy: Policy, file: Path, *, release: str | None = None, progre
     needed = {name: names[name] for name in needed_columns(policy)}
     with open_raw(source, needed, release=release_filter(policy, names, release), derive=policy.derive) as table:
         progress("checking types, domains, categories and persons")
-        facts = collect_facts(policy, table)
+        facts = collect_facts(policy, table, count_people(policy, table))
         if facts.records == 0:
             of = f" of release {release}" if release is not None else ""
             raise DataRefused(f"there are no records{of}.", findings=(), where=str(file))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,6 +19,7 @@ from release_pipeline.policy.file.sections import Person
 from release_pipeline.policy.values.periods import PATTERN, ListReading, NumberReading, Reading, RuleReading
 from release_pipeline.rows.checks import Check, Facts, refusals
 from release_pipeline.rows.columns import PART, Parts
+from release_pipeline.store.people import as_rows, count_persons, sort_people
 from release_pipeline.store.raw import RawTable, ReleaseFilter, count_unread
 from release_pipeline.store.source import SourceReader, open_raw
 
@@ -55,13 +57,21 @@ def count_releases(policy: Policy, source: SourceReader, names: Mapping[str, str
         return table.count_categories(column, policy.release_names)
 
 
-def collect_facts(policy: Policy, table: RawTable) -> Facts:
-    """Return counts about every column that a rule needs."""
-    facts = count_columns(policy, dict.fromkeys(table.kinds, table), table.count_records())
+def collect_facts(policy: Policy, table: RawTable, persons: Mapping[str, int] | None) -> Facts:
+    """Return counts about every column that a rule needs; those of persons are known."""
+    facts = count_columns(policy, dict.fromkeys(table.kinds, table), table.count_records(), persons)
     return replace(facts, unread=count_unread(table, policy.derive))
 
 
-def count_columns(policy: Policy, tables: Mapping[str, RawTable], records: int) -> Facts:
+def count_people(policy: Policy, table: RawTable) -> dict[str, int] | None:
+    """Return counts of persons, by hashes under a key that is used only here; None where no column has them."""
+    if not isinstance(policy.person, Person) or policy.person.column not in table.kinds:
+        return None
+    hashes, records = table.persons(policy.person.column, secrets.token_bytes(32)), table.count_records()
+    return count_persons(sort_people(map(as_rows, hashes), records), records=records, allowed=policy.person.records_per_release)
+
+
+def count_columns(policy: Policy, tables: Mapping[str, RawTable], records: int, persons: Mapping[str, int] | None) -> Facts:
     """Return counts about single columns, each in the table that it is in."""
     counts: dict[str, Mapping[str, int]] = {}
     for name, column in policy.columns.items():
@@ -69,9 +79,7 @@ def count_columns(policy: Policy, tables: Mapping[str, RawTable], records: int) 
             continue
         if column.reading is not None:
             counts |= _count(name, column.reading, table)
-        elif isinstance(policy.person, Person) and name == policy.person.column:
-            counts[name] = table.count_persons(name, allowed=policy.person.records_per_release)
-    return Facts(records, counts, {name: table.kinds[name] for name, table in tables.items()})
+    return Facts(records, counts, {name: table.kinds[name] for name, table in tables.items()}, persons)
 
 
 def _count(name: str, reading: Reading, table: RawTable) -> dict[str, Mapping[str, int]]:

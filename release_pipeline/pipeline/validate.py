@@ -15,6 +15,7 @@ from release_pipeline.pipeline.context import NOT_MET, StageContext, StageResult
 from release_pipeline.pipeline.in_place import (
     hash_tables,
     list_checked,
+    list_people,
     list_read_again,
     open_tables,
     read_numbers,
@@ -62,7 +63,7 @@ def validate(context: StageContext) -> StageResult:
     if not all(verdict.passed for verdict in verdicts):
         context.count_refusal()
         with context.open_workspace() as workspace:
-            workspace.drop(["records"])
+            workspace.drop(["records", "people"])
             workspace.forget(["validated"])
         context.record_blocked(" ".join((NOT_MET, *messages)), code=DataRefused.code)
         return StageResult("validated", "", {}, verdicts=tuple(verdicts))
@@ -79,9 +80,7 @@ def validate(context: StageContext) -> StageResult:
                 remedy="Run the release from its start.",
             )
         version = context.hash_version([content])
-        if policy.person_column is not None:
-            context.progress("hashing whose records they are")
-            tables += write_people(context.site, policy, workspace, checkpoint.source)
+        tables += list_people(context.site, policy, workspace, checkpoint.source)
         workspace.drop(["raw"])
         workspace.forget(["ingested"])
         _, cells = content  # simulations depend on them, not on a file's time
@@ -121,9 +120,10 @@ def collect_checks(context: StageContext) -> Counted:
             tables = open_tables(policy, workspace, checkpoint)
             going_on = [name for name in policy.working_columns if name in tables and has_type(policy, name, tables[name])]
             if checkpoint.snapshot:
-                facts = count_columns(policy, tables, checkpoint.records)
+                facts = count_columns(policy, tables, checkpoint.records, checkpoint.persons)
             else:
-                facts = collect_facts(policy, workspace.raw(checkpoint.source))
+                raw = workspace.raw(checkpoint.source)
+                facts = collect_facts(policy, raw, write_people(context.site, policy, workspace, raw))
                 write_records(policy, workspace, going_on, tables, facts)
             _, header = match_header(checkpoint.header, policy)
             releases = check_release_column(checkpoint.outside, policy)

@@ -25,11 +25,12 @@ HEAVY_TIES = 0.5  # share of records with one and the same value from which on t
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Counts about a loaded source: of records, and per column by the name of the count."""
+    """Counts about a loaded source: of records, and per column by the name of the count; of persons, where a column has them."""
 
     records: int
     columns: Mapping[str, Mapping[str, int]]
     kinds: Mapping[str, str]
+    persons: Mapping[str, int] | None
     unread: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])  # by derived column and input
 
 
@@ -148,8 +149,8 @@ def check_facts(facts: Facts, policy: Policy) -> list[Check]:
             case None:
                 pass
     checks += _check_derived(facts, policy)
-    if isinstance(policy.person, Person) and policy.person.column in facts.kinds:
-        checks += check_persons(policy.person, facts.columns[policy.person.column])
+    if isinstance(policy.person, Person) and facts.persons is not None:
+        checks += check_persons(policy.person, facts.persons)
     elif not isinstance(policy.person, Person):
         checks.append(Check("person_unit", "", "each_row", 0, ""))
     checked = {check.family for check in checks}  # where no number is read, that check has passed, too

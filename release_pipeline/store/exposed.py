@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
@@ -10,9 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 
-from release_pipeline.store.database import Qualified, Subquery, open_database, open_memory, statement
+from release_pipeline.store.database import Qualified, open_database, open_memory, read_batches, statement
 from release_pipeline.store.files import locked
+from release_pipeline.store.people import PERSON, as_rows, encrypt
+
+_TOGETHER = 1 << 18  # rows that are read together
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +32,9 @@ class Sums:
     @classmethod
     def of(cls, connection: duckdb.DuckDBPyConnection, key: bytes) -> Sums:
         """Return the sums of everything that is there."""
+        releases = connection.execute(statement("stages/list_exposed")).fetchall()
         return cls(
-            exposed=_sum_rows(connection, statement("stages/read_exposed"), key),
+            exposed=sum(sum_exposed_in(connection, release, key) for (release,) in releases),
             identities=_sum_identities(connection, "main.identities", key),
             charged=sum_charged(connection, key),
         )
@@ -36,12 +42,14 @@ class Sums:
 
 def sum_charged(connection: duckdb.DuckDBPyConnection, key: bytes) -> int:
     """Return the sum over the releases that are recorded as charged."""
-    return _sum_rows(connection, statement("stages/read_charged"), key)
+    rows = connection.execute(statement("stages/list_charged")).fetchall()
+    return sum(int.from_bytes(hmac.digest(key, json.dumps(row).encode(), "sha256")[:8], "big") for row in rows)
 
 
 def sum_exposed_in(connection: duckdb.DuckDBPyConnection, release: str, key: bytes) -> int:
     """Return the part of the sum over who is in which release that belongs to one release."""
-    return _sum_rows(connection, statement("stages/read_exposed_in"), key + release.encode(), {"release": release})
+    own = hmac.digest(key, f"exposed in {release}".encode(), "sha256")
+    return _sum_rows(connection, statement("stages/read_exposed_in"), own, release=release)
 
 
 def add_identities(connection: duckdb.DuckDBPyConnection, key: bytes) -> int:
@@ -58,14 +66,21 @@ def add_identities(connection: duckdb.DuckDBPyConnection, key: bytes) -> int:
 
 
 def _sum_identities(connection: duckdb.DuckDBPyConnection, table: str, key: bytes) -> int:
-    return _sum_rows(connection, statement("stages/read_identities", table=Qualified(table)), key)
+    own = hmac.digest(key, b"identities", "sha256")
+    return _sum_rows(connection, statement("stages/read_identities", table=Qualified(table)), own)
 
 
-def _sum_rows(connection: duckdb.DuckDBPyConnection, rows: str, key: bytes, values: Mapping[str, str] | None = None) -> int:
-    """Return the sum of the keyed hashes of the rows that a query gives: only with the key can anyone change a row and keep the
-    sum."""
-    text = statement("stages/sum_hashes", rows=Subquery(rows.rstrip().removesuffix(";")))
-    return connection.execute(text, {"key": key, **(values or {})}).fetchall()[0][0]
+def _sum_rows(connection: duckdb.DuckDBPyConnection, rows: str, key: bytes, **values: str) -> int:
+    """Return the sum of keyed hashes of the rows that a query gives, all of as many blocks: CBC-MAC with AES."""
+    total = 0
+    found = connection.sql(rows, params={"other": bytes(PERSON), **values}).to_arrow_reader(_TOGETHER)
+    for batch in read_batches(found):
+        code = np.zeros((len(batch), PERSON), dtype=np.uint8)
+        for column in batch.columns:
+            code = encrypt(code ^ as_rows(column), key)
+        high, low = np.divmod(code.view(np.uint64)[:, 0].byteswap(), 1 << 32)
+        total += (int(high.sum()) << 32) + int(low.sum())
+    return total
 
 
 def count_people(vault: Path, population: str) -> list[tuple[list[str], int]]:

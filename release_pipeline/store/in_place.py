@@ -90,6 +90,7 @@ CellsOfColumn: TypeAlias = tuple[str, Iterable[pa.RecordBatch]]
 TIMES = f"{OURS}_times"  # how many records have a cell
 COUNTED = re.compile(r"U?(TINY|SMALL)INT|U?INTEGER|BIGINT|FLOAT|DOUBLE|VARCHAR")  # the types whose cells are counted in place
 _BATCH = 1 << 17  # records that are read together
+_HASHED = 1 << 20  # persons that are hashed together
 
 
 class RecordsInPlace(Protocol):
@@ -138,6 +139,23 @@ def open_table(records: pa.Table, name: str) -> Generator[RawTable]:
     with open_memory() as connection:
         connection.from_arrow(records).create("raw")
         yield RawTable(connection, name)
+
+
+def read_persons(batches: Iterable[pa.RecordBatch], column: str, name: str, key: bytes) -> Iterator[pa.Array]:
+    """Yield the persons of a column as it is delivered, as hashes under a key: no cell is stored."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(map(len, waiting)) >= _HASHED:
+            yield from _hash_persons(waiting, column, name, key)
+            waiting = []
+    if waiting:
+        yield from _hash_persons(waiting, column, name, key)
+
+
+def _hash_persons(batches: Sequence[pa.RecordBatch], column: str, name: str, key: bytes) -> Iterator[pa.Array]:
+    with open_table(pa.Table.from_batches(batches), name) as raw:
+        yield from raw.persons(column, key)
 
 
 class RelationInPlace:

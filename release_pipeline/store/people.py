@@ -1,4 +1,5 @@
-"""Who is in a release: the hashes of persons, each once and sorted, so that the source's order is gone.
+"""Who is in a release: the hashes of persons, each once and sorted, so that the source's order is gone; and how many records
+each person has.
 
 A hash is as good as random, so all hashes that begin with the same bits are a part of about the same size as any other. Rows are
 sorted as far as they fit in memory, and written one behind the other to a file without a name; then each part is read from all of
@@ -27,60 +28,80 @@ from release_pipeline.errors import StoreError, is_full, spill_full
 
 PERSON = 16  # bytes that are kept of a person's hash
 Bytes: TypeAlias = npt.NDArray[np.uint8]
-_BLOCK = 64  # bytes of SHA-256
+Part: TypeAlias = tuple[Bytes, npt.NDArray[np.int64]]  # different rows, ascending, and how often each was there
 _TOGETHER = 1 << 19  # rows that are sorted together, as a rule
 _OF_ROOT = 64  # for very many rows, so many times their square root: otherwise there would be as many parts as rows in each
 
 
 @dataclass(frozen=True, slots=True)
 class PersonKeys:
-    """The keys of a person's two hashes: `first` of the HMAC that is computed once for each, `population` and `everywhere` of the
-    hashes made from it. There are three keys so that anyone who has one of somebody's two hashes cannot derive the other."""
+    """The keys of a person's two hashes: `first` of the SHA-256 that is computed once for each, `population` and `everywhere` of
+    the hashes made from it. There are three keys so that anyone who has one of somebody's two hashes cannot derive the other."""
 
     first: bytes
     population: bytes
     everywhere: bytes
 
 
-def list_pads(key: bytes) -> dict[str, bytes]:
-    """Return the pads of HMAC-SHA256 under a key, as stages/read_persons names them."""
-    padded = key.ljust(_BLOCK, b"\0")
-    return {name: bytes(byte ^ mask for byte in padded) for name, mask in (("inner", 0x36), ("outer", 0x5C))}
+def as_rows(hashes: pa.Array) -> Bytes:
+    """Return the hashes of persons as rows of bytes."""
+    cells = hashes.cast(pa.binary(PERSON))
+    rows = np.frombuffer(cells.buffers()[1], dtype=np.uint8)[: (cells.offset + len(cells)) * PERSON]
+    return rows.reshape(-1, PERSON)[cells.offset :]
 
 
-def hash_persons(hashes: pa.Array, *keys: bytes) -> Bytes:
-    """Return a hash under each of these keys for each person, whose HMAC DuckDB made, one next to the other: the HMAC
-    encrypted by AES.
+def hash_persons(hashes: pa.Array, key: bytes) -> Bytes:
+    """Return the hash under a key of each person, whose SHA-256 DuckDB made: encrypted by AES.
 
-    AES is a permutation: two persons are one under a key where they are one under another. Without the keys it cannot be
-    distinguished from a second HMAC, except that its hashes never collide: those of an HMAC would for one in 2^128 pairs.
+    SHA-256 with a secret block before the person is the inner half of HMAC. The outer half has to be a keyed function of the
+    16 bytes that are kept of it, which cannot be distinguished from a random one: AES is, and takes a hundredth of the time.
     """
-    blocks = np.frombuffer(b"".join(hashes.to_pylist()), dtype=np.uint8)
-    encrypted = [Cipher(algorithms.AES(key), modes.ECB()).encryptor().update(blocks.data) for key in keys]  # noqa: S305  see above
-    return np.hstack([np.frombuffer(each, dtype=np.uint8).reshape(-1, PERSON) for each in encrypted])
+    return encrypt(as_rows(hashes), key)
 
 
-def sort_people(hashed: Iterable[Bytes], most: int, folder: Path) -> Iterator[Bytes]:
-    """Yield every row of these once, in order, part by part. `most`: how many there may be; beyond a limit they go through a file
-    of the folder. All are taken before the first part is yielded."""
+def encrypt(rows: Bytes, key: bytes) -> Bytes:
+    """Return each row of 16 bytes, encrypted by AES."""
+    encrypted = Cipher(algorithms.AES(key), modes.ECB()).encryptor().update(rows.reshape(-1).data)  # noqa: S305  see above
+    return np.frombuffer(encrypted, dtype=np.uint8).reshape(-1, PERSON)
+
+
+def find_everywhere(rows: Bytes, keys: PersonKeys) -> Bytes:
+    """Return the second hash of persons from their first: AES is a permutation, so that only who has its key can undo it."""
+    before = Cipher(algorithms.AES(keys.population), modes.ECB()).decryptor().update(rows.reshape(-1).data)  # noqa: S305
+    return encrypt(np.frombuffer(before, dtype=np.uint8).reshape(-1, PERSON), keys.everywhere)
+
+
+def count_persons(parts: Iterable[Part], *, records: int, allowed: int) -> dict[str, int]:
+    """Return counts: `missing`, the records without a person; `persons`; and `too_often`, those with more records than
+    allowed."""
+    present = persons = too_often = 0
+    for rows, times in parts:
+        present += int(times.sum())
+        persons += len(rows)
+        too_often += int(np.count_nonzero(times > allowed))
+    return {"missing": records - present, "persons": persons, "too_often": too_often}
+
+
+def sort_people(hashed: Iterable[Bytes], most: int, folder: Path | None = None) -> Iterator[Part]:
+    """Yield the different rows of these in order, part by part. `most`: how many rows there may be; beyond a limit they go
+    through a file of the folder, unless there is none. All are taken before the first part is yielded."""
     together = max(_TOGETHER, _OF_ROOT * math.isqrt(most))
     bits = (max(most - 1, 0) // together).bit_length()
-    runs = map(sort_rows, _gather(hashed, together))
-    if not bits:
-        yield from list(runs)
+    if folder is None or not bits:
+        yield _count_repeats(sort_rows(np.concatenate([np.empty((0, PERSON), dtype=np.uint8), *hashed])))
         return
     borders = np.arange(1, 1 << bits, dtype=np.uint64) << np.uint64(64 - bits)
     with _disk_errors(), TemporaryFile(dir=folder) as file:
         cuts: list[npt.NDArray[np.int64]] = []
         written = 0
-        for run in runs:
+        for run in map(sort_rows, _gather(hashed, together)):
             file.write(run.data)
             inner = np.searchsorted(_read_word(run, 0), borders)
             cuts.append(written + np.concatenate([[0], inner, [len(run)]]))
             written += len(run)
         file.flush()
         for first, beyond in pairwise(np.array(cuts).T):
-            yield sort_rows(_read_part(file.fileno(), first, beyond, 2 * PERSON))
+            yield _count_repeats(sort_rows(_read_part(file.fileno(), first, beyond, PERSON)))
 
 
 @contextmanager
@@ -94,22 +115,31 @@ def _disk_errors() -> Generator[None]:
         raise
 
 
-def insert_people(connection: duckdb.DuckDBPyConnection, parts: Iterable[Bytes]) -> None:
-    """Add rows to the table `people`, whose columns are the halves of each."""
-    for part in parts:
-        halves = {"person": part[:, :PERSON], "everywhere": part[:, PERSON:]}
-        connection.from_arrow(pa.table({name: as_arrow(half) for name, half in halves.items()})).insert_into("people")
+def insert_people(connection: duckdb.DuckDBPyConnection, parts: Iterable[Part], keys: PersonKeys) -> Iterator[Part]:
+    """Yield these parts, once their rows are in the table `people`, with the second hash of each."""
+    for rows, times in parts:
+        hashes = {"person": rows, "everywhere": find_everywhere(rows, keys)}
+        connection.from_arrow(pa.table({name: as_arrow(own) for name, own in hashes.items()})).insert_into("people")
+        yield rows, times
 
 
 def sort_rows(rows: Bytes) -> Bytes:
-    """Return the rows, each once, sorted by all their bytes."""
-    ordered = _leave_repeats(_take(rows, np.argsort(_read_word(rows, 0))))
-    first = _read_word(ordered, 0)
-    if not (first[1:] == first[:-1]).any():
-        return ordered
-    # one in 2^64 of two: other rows between the same person's, or in the wrong order
-    words = [_read_word(ordered, word) for word in range(ordered.shape[1] // 8)]
-    return _leave_repeats(_take(ordered, np.lexsort(words[::-1])))
+    """Return the rows sorted by all their bytes."""
+    first = _read_word(rows, 0)
+    order = np.argsort(first)
+    first, second = first[order], _read_word(rows, 1)[order]
+    if ((first[1:] == first[:-1]) & (second[1:] != second[:-1])).any():  # one in 2^64 of two persons
+        order = np.lexsort((_read_word(rows, 1), _read_word(rows, 0)))
+    return rows.view(f"V{PERSON}").reshape(-1)[order].view(np.uint8).reshape(-1, PERSON)
+
+
+def _count_repeats(ordered: Bytes) -> Part:
+    """Return the different rows of sorted ones, and how often each is there."""
+    words = ordered.view(np.uint64)
+    is_new = np.ones(len(ordered), dtype=np.bool_)
+    is_new[1:] = (words[1:] != words[:-1]).any(axis=1)
+    firsts = np.flatnonzero(is_new)
+    return (ordered if is_new.all() else ordered[is_new]), np.diff(firsts, append=len(ordered))
 
 
 def _gather(hashed: Iterable[Bytes], together: int) -> Iterator[Bytes]:
@@ -127,19 +157,6 @@ def _gather(hashed: Iterable[Bytes], together: int) -> Iterator[Bytes]:
 def _read_word(rows: Bytes, word: int) -> npt.NDArray[np.uint64]:
     """Return eight bytes of each row as a number, the first byte the highest."""
     return rows.view(np.uint64)[:, word].byteswap()
-
-
-def _take(rows: Bytes, places: npt.NDArray[np.intp]) -> Bytes:
-    whole = rows.view(f"V{rows.shape[1]}").reshape(-1)
-    return whole[places].view(np.uint8).reshape(-1, rows.shape[1])
-
-
-def _leave_repeats(ordered: Bytes) -> Bytes:
-    """Return the rows without those that equal the one before."""
-    words = ordered.view(np.uint64)
-    is_new = np.ones(len(ordered), dtype=np.bool_)
-    is_new[1:] = (words[1:] != words[:-1]).any(axis=1)
-    return ordered if is_new.all() else ordered[is_new]
 
 
 def _read_part(file: int, first: npt.NDArray[np.int64], beyond: npt.NDArray[np.int64], width: int) -> Bytes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from copy import copy
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
 _NUMERIC = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*)")
 _WHOLE = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER")
 _TOGETHER = 1 << 18  # persons that are read together
+_BLOCK = 64  # bytes that SHA-256 takes at once: a secret one before what is hashed is its key, as HMAC begins
 _ALL = 1 << 62  # beyond the number of any row
 GROUPED = 18  # bytes per record that DuckDB should have at least for groups of different entries
 _MACROS = (
@@ -160,21 +160,6 @@ class RawTable:
         names = {"column": column, "entry": self.entry(column)}
         return self._counts("facts/count_other_texts", names, {"pattern": pattern})
 
-    def count_persons(self, column: str, *, allowed: int) -> dict[str, int]:
-        """Return counts: missing, persons, too_often (persons with more records than allowed). If counted in parts, each part is
-        read once."""
-        self._prepare_persons(column)
-        names, parts = {"person": column if column in self._whole else self._person_of(column)}, self._parts()
-        is_view = len(parts) == 1
-        with source_errors(self._name):
-            self._connection.execute(statement("stages/create_persons_view" if is_view else "stages/create_persons", **names))
-            try:
-                counts = [self._counts("facts/count_persons", {}, {"allowed": allowed, **part}) for part in parts]
-            finally:
-                with suppress(duckdb.Error):  # an error ends the transaction, and with it the table
-                    self._connection.execute(statement("stages/drop_persons_view" if is_view else "stages/drop_persons"))
-        return {name: sum(part[name] for part in counts) for name in counts[0]}
-
     def count_unreadable(self, column: str, *, read_as: Literal["numbers", "dates"], codes: Sequence[str]) -> int:
         """Return how many records have an entry that is neither a number (a date) nor one of the codes."""
         names = {
@@ -197,11 +182,12 @@ class RawTable:
         """Return one categorical column in source order, as text."""
         return self._column("stages/read_categories", column=column, entry=self.entry(column))
 
-    def persons(self, column: str, pads: Mapping[str, bytes]) -> Iterator[pa.Array]:
-        """Yield the person of each record, as hashes under the key with these pads, many at a time."""
+    def persons(self, column: str, key: bytes) -> Iterator[pa.Array]:
+        """Yield the person of each record that has one, as hashes under a key, many at a time."""
         self._prepare_persons(column)
+        values = {"key": key.ljust(_BLOCK, b"\0")}
         with source_errors(self._name):
-            found = self._connection.sql(statement("stages/read_persons", person=self._person_of(column)), params=dict(pads))
+            found = self._connection.sql(statement("stages/read_persons", person=self._person_of(column)), params=values)
             yield from (batch.column(0) for batch in read_batches(found.to_arrow_reader(_TOGETHER)))
 
     def _parts(self) -> list[dict[str, int]]:

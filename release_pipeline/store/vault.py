@@ -31,7 +31,7 @@ from release_pipeline.store.exposed import PeopleTables, Sums, add_identities, r
 from release_pipeline.store.files import make_vault
 from release_pipeline.store.in_place import TIMES, RecordsInPlace, RelationInPlace, give_one, hash_columns
 from release_pipeline.store.in_place_sql import open_in_place as open_in_postgres
-from release_pipeline.store.people import PersonKeys, as_arrow, hash_persons, insert_people, list_pads, sort_people
+from release_pipeline.store.people import PersonKeys, as_arrow, count_persons, hash_persons, insert_people, sort_people
 from release_pipeline.store.raw import Columns, RawTable, ReleaseFilter, create_macros
 from release_pipeline.store.remote import PostgresSource
 from release_pipeline.store.source import DuckdbSource, FileSource, SourceReader, load_raw
@@ -140,20 +140,19 @@ class ReleaseWorkspace(PeopleTables):
         relation = self._connection.table("records").select(*expressions)
         return pa.Table.from_batches(list(function(read_batches(relation.to_arrow_reader(_BATCH)))))
 
-    def write_people(self, source_name: str, column: str, keys: PersonKeys) -> None:
-        """Replace the table `people` by the persons of this column of `raw`, each once, as hashes under two keys and in the order
-        of the first, which are never shown."""
+    def write_people(self, hashes: Iterable[pa.Array], keys: PersonKeys, *, records: int, allowed: int) -> dict[str, int]:
+        """Replace the table `people` by the persons with these hashes, each once, under two keys and in the order of the first,
+        which are never shown. Returns counts of them: see `count_persons`."""
         self._drop("people")
         self._connection.execute(statement("stages/create_people"))
-        persons = self.raw(source_name).persons(column, list_pads(keys.first))
-        hashed = (hash_persons(some, keys.population, keys.everywhere) for some in persons)
-        insert_people(self._connection, sort_people(hashed, self._connection.table("raw").shape[0], self._folder))
+        parts = sort_people((hash_persons(some, keys.population) for some in hashes), records, self._folder)
+        counts = count_persons(insert_people(self._connection, parts, keys), records=records, allowed=allowed)
         self._stored = None
+        return counts
 
     def write_owners(self, source_name: str, column: str, keys: PersonKeys) -> None:
         """Replace the table `owners`: the person of each record, in their order, as the hash under the key of the population."""
-        persons = self.raw(source_name).persons(column, list_pads(keys.first))
-        hashed = [hash_persons(some, keys.population) for some in persons]
+        hashed = [hash_persons(some, keys.population) for some in self.raw(source_name).persons(column, keys.first)]
         self.write("owners", pa.table({"person": as_arrow(np.concatenate(hashed))}))
 
     def read_earlier_blocks(self, policy: str) -> IntArray:

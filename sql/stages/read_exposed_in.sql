@@ -1,2 +1,4 @@
--- Who is in one release. The columns before the hash in stages/read_exposed are the same for all.
-SELECT person AS row_of FROM main.exposed WHERE release = $release;
+-- Who is in one release. Anything that is no hash is one that nobody has, $other.
+SELECT CASE octet_length(person) WHEN 16 THEN person ELSE $other END AS person
+FROM main.exposed
+WHERE release = $release;

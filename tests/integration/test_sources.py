@@ -23,7 +23,7 @@ import pytest
 
 from release_pipeline.errors import ReleasePipelineError, SourceError
 from release_pipeline.pipeline.ingest import ingest
-from release_pipeline.pipeline.reading import collect_facts, count_releases, needed_columns, release_filter
+from release_pipeline.pipeline.reading import collect_facts, count_people, count_releases, needed_columns, release_filter
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.file.sections import Source
 from release_pipeline.rows.checks import match_header
@@ -184,10 +184,11 @@ def read(policy: Policy, source: SourceReader, release: str | None) -> dict[str,
     assert not any(check.count for check in checks)
     needed = {name: names[name] for name in needed_columns(policy)}
     with open_raw(source, needed, release=release_filter(policy, names, release)) as table:
-        facts = collect_facts(policy, table)
+        facts = collect_facts(policy, table, count_people(policy, table))
         return {
             "records": facts.records,
             "counts": facts.columns,
+            "persons": facts.persons,
             "releases": count_releases(policy, source, names),
             "numbers": {name: np.sort(table.numbers(name)).tolist()[:-12] for name in policy.noise_columns},
             "kept": {name: sorted(table.categories(name).to_pylist()) for name in policy.kept_columns},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -82,6 +83,7 @@ def test_moments_have_one_hash_wherever_the_machine_stands(room: ReleaseWorkspac
 
 
 KEYS = PersonKeys(b"h" * 32, b"k" * 32, b"e" * 32)
+SUMMED = b"s" * 32  # the key of sums
 
 
 def test_what_tells_something_else_each_time_is_no_column(room: ReleaseWorkspace) -> None:
@@ -121,15 +123,16 @@ def encrypt(key: bytes, block: bytes) -> bytes:
 
 
 def hash_person(person: str) -> tuple[bytes, bytes]:
-    """By Python's own HMAC, one block of AES at a time."""
-    block = hmac.digest(KEYS.first, person.encode(), "sha256")[:16]
+    """By Python's own SHA-256 behind a block with the key, one block of AES at a time."""
+    block = hashlib.sha256(KEYS.first.ljust(64, b"\0") + person.encode()).digest()[:16]
     return encrypt(KEYS.population, block), encrypt(KEYS.everywhere, block)
 
 
 def write_people(room: ReleaseWorkspace, persons: str) -> list[tuple[bytes, bytes]]:
     """The people of a raw table with these; as they are stored."""
     room._connection.execute(f"CREATE OR REPLACE TABLE raw AS {persons}")
-    room.write_people("people.csv", "person", KEYS)
+    raw = room.raw("people.csv")
+    room.write_people(raw.persons("person", KEYS.first), KEYS, records=raw.count_records(), allowed=1)
     return room._connection.execute("FROM people").fetchall()
 
 
@@ -137,20 +140,39 @@ def test_sums_over_people_are_those_of_their_hashes(tmp_path: Path) -> None:
     """Of a first release, of one with some people who are known already, and of the same exposed again: from the sums before as
     from all that is there."""
 
-    def add(beginnings: Iterable[bytes]) -> int:
-        return sum(int.from_bytes(hashlib.sha256(b"s" * 32 + one).digest()[:8], "big") for one in beginnings)
+    def add(key: str, rows: Iterable[bytes]) -> int:
+        """By AES in CBC, of which the last block counts."""
+        own = hmac.digest(SUMMED, key.encode(), "sha256")
+        made = (Cipher(algorithms.AES(own), modes.CBC(bytes(16))).encryptor().update(row)[-16:] for row in rows)
+        return sum(int.from_bytes(code[:8], "big") for code in made)
 
     releases, sums = {"people/1/r1": range(60), "people/2/r1": range(40, 90)}, None
     for done, (release, numbers) in enumerate(releases.items(), start=1):
         there = {name: list(map(hash_person, map(str, some))) for name, some in list(releases.items())[:done]}
         wanted = Sums(
-            exposed=add(name.encode() + person for name, some in there.items() for person, _ in some),
-            identities=add({person + everywhere for some in there.values() for person, everywhere in some}),
-            charged=add(f"{name} true".encode() for name in there),
+            exposed=sum(add(f"exposed in {name}", [person for person, _ in some]) for name, some in there.items()),
+            identities=add("identities", {person + everywhere for some in there.values() for person, everywhere in some}),
+            charged=sum(
+                int.from_bytes(hmac.digest(SUMMED, json.dumps([name, True]).encode(), "sha256")[:8], "big") for name in there
+            ),
         )
         with opened(tmp_path) as room:
             write_people(room, f"SELECT range::VARCHAR AS person FROM range({numbers.start}, {numbers.stop})")  # noqa: S608
             for kept in (sums, wanted, None):
-                sums = room.expose(release, people=True, key=b"s" * 32, kept=kept)
+                sums = room.expose(release, people=True, key=SUMMED, kept=kept)
                 assert sums == wanted
-            assert Sums.of(room._connection, b"s" * 32) == wanted
+            assert Sums.of(room._connection, SUMMED) == wanted
+
+
+def test_a_changed_row_changes_the_sum(tmp_path: Path) -> None:
+    """Also one that is no hash, which nobody has."""
+    with opened(tmp_path) as room:
+        write_people(room, "SELECT range::VARCHAR AS person FROM range(60)")
+        sums = room.expose("people/1/r1", people=True, key=SUMMED, kept=None)
+        for change in (
+            "INSERT INTO main.exposed VALUES ('people/1/r1', 'x')",
+            "UPDATE main.exposed SET release = 'people/2/r1' WHERE person = (SELECT min(person) FROM main.exposed)",
+            "DELETE FROM main.identities WHERE person = (SELECT min(person) FROM main.identities)",
+        ):
+            room._connection.execute(change)
+            assert sums != (sums := Sums.of(room._connection, SUMMED))

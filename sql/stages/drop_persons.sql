@@ -1,2 +1,0 @@
--- Persons are counted, so this table is no longer needed.
-DROP TABLE persons;

@@ -1,0 +1,2 @@
+-- The releases that somebody is recorded to be in.
+SELECT DISTINCT release FROM main.exposed;
