@@ -110,12 +110,13 @@ def test_no_cut_of_a_block_is_likelier_than_its_bound(e: Fraction) -> None:
         tally = Tally.of(values)
         assert find_best(tally, (a, b)) == min(away.values())
         seen: list[int] = []
-        for block in law.blocks(tally, (a, b)):
-            cuts = range(block.low + 1, block.high + 1)
+        edges, masses, bounds = law.blocks(tally, (a, b), min(away.values()))
+        for (low, high), mass, bound in zip(itertools.pairwise(edges), masses, bounds, strict=True):
+            cuts = range(low + 1, high + 1)
             seen.extend(cuts)
-            assert block.mass == sum(law.places.up_to(cut) - law.places.up_to(cut - 1) for cut in cuts)
+            assert mass == sum(law.places.up_to(cut) - law.places.up_to(cut - 1) for cut in cuts)
             most = max(exponential(e / 2 * (away[cut] - min(away.values()))) for cut in cuts)
-            assert most * (1 << BITS) <= block.bound <= 1 << BITS
+            assert most * (1 << BITS) <= bound <= 1 << BITS
         assert seen == list(range(a + 1, b))
 
 

@@ -9,11 +9,13 @@ centre on its side, its mass is `even` + 2^BITS / 2^floor(log2 d), so that the 2
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from operator import mul
 from typing import NamedTuple
 
 import numpy as np
@@ -50,13 +52,11 @@ class Places:
         above = _shells(cut - self.centre) if cut > self.centre else 0
         return self.even * cut + below + above
 
-    def all_up_to(self, cuts: IntArray) -> list[int]:
+    def all_up_to(self, cuts: IntArray) -> npt.NDArray[np.uint64]:
         """`up_to` of each of these. No sum reaches 2^64: a side has at most 2^56 times the bits of the width, which are at most
         53, and what is even has no more than both sides."""
         below, above = (_all_shells(np.maximum(side, 0)) for side in (self.centre - cuts, cuts - self.centre))
-        masses = np.uint64(self.even) * cuts.astype(np.uint64) + (np.uint64(_shells(self.centre)) - below) + above
-        known: list[int] = masses.tolist()
-        return known
+        return np.uint64(self.even) * cuts.astype(np.uint64) + (np.uint64(_shells(self.centre)) - below) + above
 
     def find(self, low: int, high: int, mass: int) -> int:
         """The first of the cuts low + 1..high up to which there is more than so much mass, from `low` on."""
@@ -123,13 +123,13 @@ _PER_BLOCK = 0.1  # of the exponent, that cuts of a block differ in: about a ten
 Node = tuple[int, int]  # the numbers from the first up to, and without, the second
 
 
-class Block(NamedTuple):
-    """The cuts low + 1..high, their mass, and a bound on 2^BITS times their exponentials."""
+class Blocks(NamedTuple):
+    """Cuts in ascending order: those behind one edge up to the next, their mass, and a bound on 2^BITS times their
+    exponentials."""
 
-    low: int
-    high: int
-    mass: int
-    bound: int
+    edges: list[int]
+    masses: list[int]
+    bounds: list[int]
 
 
 @dataclass(frozen=True)
@@ -146,38 +146,31 @@ class CutLaw:
 
     def draw(self, values: Tally, node: Node, stream: NoiseStream) -> int:
         """A cut of the node, in which these values lie."""
-        best, blocks = find_best(values, node), self.blocks(values, node)
-        total = sum(block.mass * block.bound for block in blocks)
+        best = find_best(values, node)
+        edges, masses, bounds = self.blocks(values, node, best)
+        ends = list(accumulate(map(mul, masses, bounds)))
         while True:
-            drawn = uniform_below(total, stream)
-            for block in blocks:
-                if drawn < block.mass * block.bound:
-                    place, known = divmod(drawn, block.bound)
-                    cut = self.places.find(block.low, block.high, place)
-                    exponent = self.e / 2 * (_distance(values, cut) - best)
-                    more = stream.further_words(stream.take_lanes(1), 0, 0)
-                    if below_exp(known, BITS, exponent.numerator, exponent.denominator, more):
-                        return cut
-                    break
-                drawn -= block.mass * block.bound
+            drawn = uniform_below(ends[-1], stream)
+            block = bisect_right(ends, drawn)
+            place, known = divmod(drawn - (ends[block - 1] if block else 0), bounds[block])
+            cut = self.places.find(edges[block], edges[block + 1], place)
+            exponent = self.e / 2 * (_distance(values, cut) - best)
+            more = stream.further_words(stream.take_lanes(1), 0, 0)
+            if below_exp(known, BITS, exponent.numerator, exponent.denominator, more):
+                return cut
 
-    def blocks(self, values: Tally, node: Node) -> list[Block]:
-        """All cuts of the node, in ascending order."""
-        (a, b), count, best, step = node, len(values), find_best(values, node), self.step
+    def blocks(self, values: Tally, node: Node, best: int) -> Blocks:
+        """All cuts of the node. `best`: the least |2 L - N| of one."""
+        (a, b), count, step = node, len(values), self.step
         reach = best + math.ceil(2 * (BITS + 1) * math.log(2) / self.e)  # further out every bound is 1
         ends = _list_ends(values, range(max((count - reach) // 2, 0), min((count + reach + 1) // 2, count), max(step // 2, 1)))
         ends = np.append(ends[(ends > a) & (ends < b - 1)], b - 1)
         first = 2 * values.count_below(np.append(a, ends[:-1]) + 1) - count
         last = 2 * values.count_below(ends) - count
         nearest: IntArray = np.where((first <= 0) & (last >= 0), best, np.minimum(np.abs(first), np.abs(last)))
-        steps: list[int] = (np.maximum(nearest - best, 0) // step).tolist()
         edges = np.append(a, ends)
-        between: list[tuple[int, int]] = list(pairwise(edges.tolist()))
-        masses = pairwise(self.places.all_up_to(edges))
-        return [
-            Block(low, high, mass - before, self.bound(further))
-            for (low, high), (before, mass), further in zip(between, masses, steps, strict=True)
-        ]
+        steps: list[int] = (np.maximum(nearest - best, 0) // step).tolist()
+        return Blocks(edges.tolist(), np.diff(self.places.all_up_to(edges)).tolist(), list(map(self.bound, steps)))
 
     def bound(self, steps: int) -> int:
         """A whole number that is no less than 2^BITS exp(-(e/2) x), for x from so many steps on."""

@@ -40,7 +40,7 @@ def test_many_masses_are_those_of_each(width: int, data: st.DataObject) -> None:
     places = Places(width, data.draw(st.sampled_from([0, width]) | st.integers(0, width)))
     near = [0, width, places.centre, max(places.centre - 1, 0), min(places.centre + 1, width)]
     cuts = [*near, *data.draw(st.lists(st.integers(0, width), max_size=20))]
-    assert places.all_up_to(np.array(cuts, dtype=np.int64)) == [places.up_to(cut) for cut in cuts]
+    assert places.all_up_to(np.array(cuts, dtype=np.int64)).tolist() == [places.up_to(cut) for cut in cuts]
 
 
 @pytest.mark.slow
