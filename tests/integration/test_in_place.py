@@ -88,6 +88,13 @@ def test_counts_and_rows_are_those_of_a_copy(
     assert not find_canaries({"vault": vault}, ["remark123", "name12345"])
 
 
+def test_no_person_is_stored_even_until_the_checks(tmp_path: Path) -> None:
+    """Only hashes of them are, each once."""
+    tables = go(make(tmp_path / "site"), 1)
+    assert set(tables) == {"notes", "people", *(f"cells_{number}" for number in (3, 4, 5, 6))}
+    assert len(set(tables["people"]["person"])) == read_people().query("year == '1'")["person"].nunique()
+
+
 def test_one_record_changed_between_two_stages_is_refused(tmp_path: Path) -> None:
     """Where column by column nothing changed, too: two incomes were exchanged. Before the charge nothing is charged."""
     tiny = make(tmp_path / "site")
