@@ -8,6 +8,7 @@ import json
 import string
 import struct
 import sys
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable, Field, write_deltalake
+from deltalake.schema import PrimitiveType
 
 from release_pipeline.errors import SourceError
 from release_pipeline.pipeline.opening import open_release
@@ -111,7 +113,7 @@ def go_on(tiny: TinySite, first: int, *, last: int | None = None) -> dict[str, A
 
 @pytest.mark.slow
 def test_a_version_whose_files_were_vacuumed_is_refused(tmp_path: Path) -> None:
-    """At the stage that would read them; so are a version that the log no longer has, and files that are elsewhere."""
+    """At the stage that would read them, before anything is charged."""
     tiny = make(tmp_path / "site", source=DELTA)
     records = pa.Table.from_pandas(read_people(), preserve_index=False)
     write_deltalake(tiny.home / "folk", records)
@@ -121,7 +123,14 @@ def test_a_version_whose_files_were_vacuumed_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="file of version 0 of the Delta table is not in its folder: it was vacuumed"):
         go_on(tiny, 3)
     assert tiny.charges() == []
+
+
+def test_files_that_are_not_in_the_folder_are_refused(tmp_path: Path) -> None:
+    """They were vacuumed, or are elsewhere; so is a version that the log does not have."""
     write(tmp_path, {"id": [1]})
+    table = write(tmp_path, {"id": [2]}, mode="overwrite")
+    DeltaTable(table).vacuum(0, dry_run=False, enforce_retention_duration=False)
+    refuse(tmp_path, "a file of version 0 of the Delta table is not in its folder: it was vacuumed", 0)
     refuse(tmp_path, "version 7 of the Delta table, which the release began with, cannot be read", 7)
     for number, path in enumerate(("s3://bucket/a.parquet", "file:///etc/a.parquet", "../a.parquet", "link.parquet")):
         folder = write_log(tmp_path / str(number), path=path)
@@ -179,6 +188,9 @@ def test_what_files_do_not_show_is_refused(tmp_path: Path) -> None:
     write(tmp_path, {"id": [1]})
     write(tmp_path, {"id": [2], "name": ["b"]}, mode="append", schema_mode="merge")
     refuse(tmp_path, "it has other columns, or other types of them, than the table")
+    folder = tmp_path / "added"
+    DeltaTable(write(folder, {"id": [1]})).alter.add_columns([Field("name", PrimitiveType("string"))])
+    refuse(folder, "it has other columns, or other types of them, than the table")
     (tmp_path / "wider").rename(tmp_path / "a%20b")
     refuse(tmp_path / "a%20b", "the path of a Delta table may not have")
 
@@ -203,15 +215,17 @@ def test_partitions_are_read_as_if_the_files_had_them(tmp_path: Path) -> None:
             "day": [DAYS[number % 3] for number in range(48)],
             "id": list(range(48)),
             "town": [TEXTS[number % 8] for number in range(48)],
-            "n": pa.array([None if number % 5 == 0 else number % 5 - 9 for number in range(48)], pa.int32()),
+            "n": [None if number % 4 == 0 else number % 4 - 9 for number in range(48)],
         }
     )
     folder = tmp_path / "town=odd" / "à b~#?"
-    write_deltalake(folder / "people", table, partition_by=["town", "day", "n"])
+    for half in (table.slice(0, 24), table.slice(24)):
+        write_deltalake(folder / "people", half, partition_by=["town", "day", "n"], mode="append")
     assert find(folder).header == ("day", "id", "town", "n")
-    assert len(find(folder).files) == len({(row["day"], row["town"], row["n"]) for row in table.to_pylist()})
+    parts = {(row["day"], row["town"], row["n"]) for row in table.to_pylist()}
+    assert len([*groupby(find(folder).files, key=lambda file: file.parent)]) == len(parts) < len(find(folder).files)
     records = find(folder).scan_parquet(duckdb.connect())
-    assert (records.columns, records.types) == (table.column_names, ["DATE", "BIGINT", "VARCHAR", "INTEGER"])
+    assert (records.columns, records.types) == (table.column_names, ["DATE", "BIGINT", "VARCHAR", "BIGINT"])
     assert sorted(records.fetchall(), key=lambda row: row[1]) == [tuple(row.values()) for row in table.to_pylist()]
     assert sorted(read(folder)) == list(range(48))
     for number, values in enumerate(([1.5], list(range(MOST_PARTITIONS + 1)))):
