@@ -29,7 +29,8 @@ class Checkpoint:
 class Ingested(Checkpoint):
     """The source was read: its header, and how many records belong to other releases (`outside`). `delivered`: the version of the
     source; `snapshot`: the version that holds the records, if they stay in the source. `origins`: what identifies the source, so
-    that trials on it can be found. `persons`: counts of them, if the records stay in the source."""
+    that trials on it can be found. `persons`: counts of them, if the records stay in the source; `table_version`: that of a Delta
+    table, which later stages read again."""
 
     stage: ClassVar[str] = "ingested"
     records: int
@@ -40,12 +41,13 @@ class Ingested(Checkpoint):
     origins: tuple[str, ...]
     snapshot: str = ""
     persons: Mapping[str, int] | None = None
+    table_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validated(Checkpoint):
-    """Every check was passed. `content`: the keyed hash of the records, by which a retry knows its input; `delivered`, `origins`
-    and `snapshot` are those of the source."""
+    """Every check was passed. `content`: the keyed hash of the records, by which a retry knows its input; `delivered`, `origins`,
+    `snapshot` and `table_version` are those of the source."""
 
     stage: ClassVar[str] = "validated"
     records: int
@@ -57,6 +59,7 @@ class Validated(Checkpoint):
     suite: tuple[Figures, ...]
     origins: tuple[str, ...]
     snapshot: str = ""
+    table_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -236,9 +236,9 @@ class StageContext:
         """Return a keyed hash of these parts under this release and policy: the version of a stage's result."""
         return self.site.keyed_hash(json.dumps([self.policy_hash, str(self.id), *parts]).encode())
 
-    def open_source(self) -> SourceReader:
-        """Return the source of the policy, opened."""
-        return open_source(self.site, self.policy)
+    def open_source(self, version: int | None = None) -> SourceReader:
+        """Return the source of the policy, opened; of a Delta table the current version, or this one."""
+        return open_source(self.site, self.policy, version)
 
     def open_workspace(self) -> AbstractContextManager[ReleaseWorkspace]:
         """Return the tables of this release in the vault, for as long as the block lasts; one process at a time."""

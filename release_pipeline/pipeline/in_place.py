@@ -299,7 +299,7 @@ def open_records(context: StageContext, workspace: ReleaseWorkspace, validated: 
     """Return the records that were validated; refused where the source has others by now."""
     name, in_place = "", None
     if validated.snapshot:
-        source = context.open_source()
+        source = context.open_source(validated.table_version)
         columns, release = choose_columns(context.policy, source, context.id.release)
         name, in_place = source.name, find_in_place(context.site, context.policy, workspace, source, columns, release)
     key = bytes.fromhex(context.site.keyed_hash(f"sample of {context.id}".encode()))

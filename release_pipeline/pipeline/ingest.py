@@ -15,6 +15,7 @@ from release_pipeline.pipeline.sources import list_origins, version_of
 from release_pipeline.pipeline.tables import try_formats
 from release_pipeline.pipeline.vaults import check_vaults
 from release_pipeline.rows.checks import match_header, readable_without
+from release_pipeline.store.source import FileSource
 
 
 def ingest(context: StageContext) -> StageResult:
@@ -43,6 +44,7 @@ def ingest(context: StageContext) -> StageResult:
         content: dict[str, Any] = {"records": stored.records, "source": source.name, "header": list(source.header)}
         content |= {"outside": outside, "delivered": delivered, "origins": origins, "snapshot": stored.snapshot}
         content |= {"persons": stored.persons}
+        content["table_version"] = source.delta.number if isinstance(source, FileSource) and source.delta is not None else None
         version = context.hash_version([stored.records, stored.persons, read])
         write_checkpoint(context, workspace, Ingested, version, stored.tables, **content)
     context.probe.reached("ingested")

@@ -24,6 +24,7 @@ from release_pipeline.policy.file.sections import Source
 from release_pipeline.policy.loading.load import read_policy
 from release_pipeline.policy.values.text import read_yaml
 from release_pipeline.rows.checks import match_header, refusals
+from release_pipeline.store.delta import LOG
 from release_pipeline.store.environment import expand
 from release_pipeline.store.files import hash_of_file, is_same_file
 from release_pipeline.store.ledger import RESERVED
@@ -114,7 +115,10 @@ def _is_of_a_source(event: Event) -> bool:
 
 
 def _list_files(path: Path) -> tuple[Path, ...]:
-    """Return the files that a source has: one, or those of a folder; none where nothing is there."""
+    """Return the files that a source has: one, or those of a folder; none where nothing is there. Of a Delta table also those of
+    earlier versions, and of its log, which has cells: they are of the same people."""
+    if (path / LOG).is_dir():
+        return tuple(sorted(file for file in path.rglob("*.parquet") if file.is_file()))
     if path.is_dir():
         return list_parquet(path)
     return (path,) if path.is_file() else ()
@@ -232,10 +236,10 @@ class HeaderLook:
     unread: str = ""
 
 
-def open_source(site: Site, policy: Policy) -> SourceReader:
-    """Return the source of a policy, as its site reads it."""
-    spark = None if policy.source.spark is None else find_spark(site)
-    return find_source(policy.source, folder=site.home, values=site.environment, expected=policy.declared, spark=spark)
+def open_source(site: Site, policy: Policy, version: int | None = None) -> SourceReader:
+    """Return the source of a policy, as its site reads it; of a Delta table the current version, or this one."""
+    spark, values = None if policy.source.spark is None else find_spark(site), site.environment
+    return find_source(policy.source, folder=site.home, values=values, expected=policy.declared, spark=spark, version=version)
 
 
 def version_of(site: Site, source: SourceReader) -> str:

@@ -99,6 +99,7 @@ def validate(context: StageContext) -> StageResult:
             ],
             "origins": list(checkpoint.origins),
             "snapshot": checkpoint.snapshot,
+            "table_version": checkpoint.table_version,
             "clamping": {name: asdict(clamping) for name, clamping in taken.items()},
         }
         write_checkpoint(context, workspace, Validated, version, tables, **payload)

@@ -1,5 +1,5 @@
-"""Readers of confidential sources: CSV, Parquet, Stata, SPSS and SAS files; folders with Parquet files; tables of DuckDB,
-Postgres and Spark, and the result of a query to Postgres.
+"""Readers of confidential sources: CSV, Parquet, Stata, SPSS and SAS files; folders with Parquet files; tables of Delta Lake,
+DuckDB, Postgres and Spark, and the result of a query to Postgres.
 
 Each gives its header without reading a record, and loads some of its columns into a DuckDB table `raw`, streaming.
 """
@@ -10,7 +10,7 @@ import csv
 import hashlib
 import io
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -24,6 +24,7 @@ from release_pipeline.policy.file.derivations import Derived
 from release_pipeline.policy.file.sections import Source
 from release_pipeline.policy.values.scalars import canonical_name
 from release_pipeline.store.database import Qualified, open_delivered, open_memory, source_errors, statement
+from release_pipeline.store.delta import LOG, OTHERWISE, DeltaVersion, read_delta
 from release_pipeline.store.environment import expand
 from release_pipeline.store.raw import Columns, RawTable, ReleaseFilter, create_macros, create_raw, derive_columns, select_columns
 from release_pipeline.store.remote import find_postgres
@@ -75,7 +76,7 @@ class SourceReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FileSource:
-    """A CSV or Parquet file, or a folder with Parquet files."""
+    """A CSV or Parquet file, a folder with Parquet files, or a version of a Delta table."""
 
     path: Path
     format: str
@@ -83,6 +84,7 @@ class FileSource:
     delimiter: str = ","
     shown_as: str = ""  # in messages, where the path has a ${NAME}
     parts: tuple[Path, ...] = ()  # of a folder
+    delta: DeltaVersion | None = None  # of which the parts are
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -100,12 +102,14 @@ class FileSource:
         if not self.parts:
             return stamp_file(self.path, self.name)
         stamps = [(path.name, stamp_file(path, self.shown_as or str(path))) for path in self.parts]
-        return hashlib.sha256(repr(stamps).encode()).hexdigest()
+        version = [] if self.delta is None else [(self.delta.table, self.delta.number)]
+        return hashlib.sha256(repr([*stamps, *version]).encode()).hexdigest()
 
     @property
     def written(self) -> float | None:
-        """See `SourceReader`: of a folder, when a file was last written or moved into it."""
-        return max(changed_at(path) for path in (self.path, *self.parts))
+        """See `SourceReader`: of a folder, when a file was last written or moved into it, or into the log of the table."""
+        log = () if self.delta is None else (self.path / LOG,)
+        return max(changed_at(path) for path in (self.path, *log, *self.parts))
 
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
         """See `SourceReader`."""
@@ -114,7 +118,11 @@ class FileSource:
 
     def scan_parquet(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
         """Return the records of Parquet files, read in place."""
-        return connection.read_parquet([_literal(path) for path in self.files], hive_partitioning=False)
+
+        def read(files: Sequence[Path]) -> duckdb.DuckDBPyRelation:
+            return connection.read_parquet([_literal(path) for path in files], hive_partitioning=False)
+
+        return read(self.files) if self.delta is None else self.delta.scan(read)
 
     def _scan(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
         if self.format == "parquet":
@@ -178,11 +186,13 @@ def find_source(
     values: Mapping[str, str],
     expected: frozenset[str],
     spark: SparkAddress | None = None,
+    version: int | None = None,
 ) -> SourceReader:
     """Return the reader of the source that a policy declares.
 
     Paths are taken from `folder`; `${NAME}` in path or address is replaced from `values` (the environment). Of a CSV's possible
-    delimiters, the one that finds `expected` names is used. `spark`: the server that has the catalogue of a Spark table.
+    delimiters, the one that finds `expected` names is used. `spark`: the server that has the catalogue of a Spark table;
+    `version`: that of a Delta table, the current one without it.
     """
     if declared.spark is not None:
         return _find_spark_table(declared.spark, spark)
@@ -197,7 +207,7 @@ def find_source(
     with _as_declared(path, shown_as):
         if declared.table is not None:
             return replace(_find_duckdb(path, declared.table), shown_as=shown_as)
-        return replace(find_file(path, expected=expected), shown_as=shown_as)
+        return replace(find_file(path, expected=expected, version=version), shown_as=shown_as)
 
 
 @contextmanager
@@ -222,10 +232,10 @@ def _find_spark_table(table: str, spark: SparkAddress | None) -> SourceReader:
     return find_spark_table(spark, table)
 
 
-def find_file(path: Path, *, expected: frozenset[str]) -> FileSource | SurveySource:
-    """Return the reader of a file, whose format its ending shows; or of a folder with Parquet files."""
+def find_file(path: Path, *, expected: frozenset[str], version: int | None = None) -> FileSource | SurveySource:
+    """Return the reader of a file, whose format its ending shows; or of a folder with Parquet files, or a Delta table."""
     if path.is_dir():
-        return _find_folder(path)
+        return _find_folder(path, version)
     _check_file(path)
     ending = read_ending(path.name, where=str(path))
     if ending in SURVEYS:
@@ -249,11 +259,23 @@ def list_parquet(folder: Path) -> tuple[Path, ...]:
         raise SourceError(f"the folder cannot be read: {error.strerror}.", where=str(folder)) from None
 
 
-def _find_folder(folder: Path) -> FileSource:
-    """Return the reader of all Parquet files in a folder, which have the same columns and types."""
+def _refuse_tables(folder: Path) -> None:
+    """Refuse a folder in a table whose log is not read: files that no longer belong to the table may lie there."""
+    for kind, sign in (("Delta", LOG), ("Iceberg", "metadata/*.metadata.json*"), ("Hudi", ".hoodie")):
+        if any(any(place.glob(sign)) for place in (folder.resolve(), *folder.resolve().parents)):
+            what = f"this folder belongs to a table of {kind}: records that were deleted from the table may lie in it."
+            remedy = "Name the folder of the whole table." if kind == "Delta" else OTHERWISE
+            raise SourceError(what, where=str(folder), remedy=remedy)
+
+
+def _find_folder(folder: Path, version: int | None) -> FileSource:
+    """Return the reader of all Parquet files in a folder, which have the same columns and types; of a Delta table, those of a
+    version."""
     import pyarrow as pa  # a large library: only where it is used
 
-    paths, schemas = list_parquet(folder), list[pa.Schema]()
+    if (delta := read_delta(folder, version) if (folder / LOG).is_dir() else None) is None:
+        _refuse_tables(folder)
+    paths, schemas = list_parquet(folder) if delta is None else delta.files, list[pa.Schema]()
     if not paths:
         remedy = "Name a file, or a folder that has Parquet files."
         raise SourceError("this is a folder with no *.parquet directly in it.", where=str(folder), remedy=remedy)
@@ -264,10 +286,11 @@ def _find_folder(folder: Path) -> FileSource:
                 schemas.append(_read_schema(file, path))
         except OSError as error:
             raise SourceError(f"the file cannot be read: {error.strerror}.", where=str(path)) from None
-        if not schemas[-1].equals(schemas[0]):
-            what = f"it has other columns, or other types of them, than {paths[0].name}."
+        if not (schemas[-1].equals(schemas[0]) if delta is None else delta.fits(schemas[-1], schemas[0])):
+            what = f"it has other columns, or other types of them, than {paths[0].name if delta is None else 'the table'}."
             raise SourceError(what, where=str(path), remedy="Deliver files of one schema, or another folder.")
-    return _check_names(FileSource(folder, "parquet", tuple(schemas[0].names), parts=paths), str(folder))
+    header = tuple(schemas[0].names) if delta is None else delta.header
+    return _check_names(FileSource(folder, "parquet", header, parts=paths, delta=delta), str(folder))
 
 
 def read_ending(name: str, *, where: str) -> str:

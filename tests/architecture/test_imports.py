@@ -67,6 +67,7 @@ OUTSIDE: dict[str, set[str]] = {  # third-party modules each folder may import
             "psycopg2",
             "cryptography",
             "pyreadstat",
+            "deltalake",
             "pandas",
         ),
         *("pydantic", "pydantic_core"),  # settings are types
@@ -97,6 +98,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
         "store/survey_reader",  # a program of its own: a damaged file may end it
         "store/survey_writer",  # what it reads was written by it
     ),
+    "deltalake": ("store/delta",),
     "fsspec": ("targets/files",),
     "sklearn": ("audit/models",),
     "cryptography": ("mechanisms/noise/streams", "store/people", "trust/"),
