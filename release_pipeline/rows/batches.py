@@ -38,8 +38,7 @@ class ListEncoder:
 
     def find(self, cells: Any) -> Ints:
         """Return the entry of each text; every one is declared."""
-        places = _compute.index_in(cells.cast(pa.string()), value_set=pa.array(self.texts, pa.string()))
-        return np.array(self.entries, dtype=np.int64)[np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int64)]
+        return np.array(self.entries, dtype=np.int64)[_find_texts(self.texts, cells)]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -81,8 +80,16 @@ class TextCells:
 
     def find(self, cells: Any) -> Ints:
         """Return the run of each cell."""
-        places = _compute.index_in(cells.cast(pa.string()), value_set=pa.array(self.texts, pa.string()))
-        return np.append(self.runs, self.size - 1)[places.fill_null(len(self.texts)).to_numpy(zero_copy_only=False)]
+        return np.append(self.runs, self.size - 1)[_find_texts(self.texts, cells)]
+
+
+def _find_texts(texts: Sequence[str], cells: Any) -> npt.NDArray[np.int32]:
+    """Return where each cell is among these texts: behind them if nowhere. Where cells are coded, each code is looked up once."""
+    if isinstance(cells, pa.DictionaryArray):
+        of_codes = np.append(_find_texts(texts, cells.dictionary), np.int32(len(texts)))
+        return of_codes[cells.indices.cast(pa.int32()).fill_null(len(cells.dictionary)).to_numpy()]
+    indices = _compute.index_in(cells.cast(pa.string()), value_set=pa.array(texts, pa.string()))
+    return indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)
 
 
 Cells: TypeAlias = NumberCells | TextCells

@@ -36,7 +36,7 @@ from release_pipeline.store.spark_tasks import Piece, Selection, Work
 
 _T = TypeVar("_T")
 EXTRA = "release-pipeline[spark]"
-TASK = 1 << 20  # records that a task of files has at least, where there are more
+TASK = 1 << 21  # records that a task of files has at least, where there are more
 _TASKS = 64  # of files, at most
 _WAIT = 30  # seconds for a server that does not answer at first
 _RETRIES = 6  # waits for one that does no more: half a minute together, for each of some three attempts

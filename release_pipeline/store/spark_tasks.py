@@ -27,7 +27,7 @@ Hashes: TypeAlias = npt.NDArray[np.uint64]
 RESULT = pa.schema([("place", pa.int32()), ("entries", pa.binary()), ("counts", pa.binary())])
 DONE, FAILED = -1, -2  # in `place`: `entries` has the task's number, or a code; `counts` how many records it read
 BATCH = 1 << 17  # records that are read together
-_MERGED = 8  # counts of batches that are put together at once
+_MERGED = 1 << 18  # cells of batches, different in each, that are put together at once
 _BLOB = 1 << 19  # cells of a blob
 _SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"  # as DuckDB trims
 
@@ -51,7 +51,7 @@ class Piece:
             known = Path(self.path).stat()
             if (known.st_size, known.st_mtime_ns) != (self.size, self.written):
                 raise CannotRead("changed")
-            with pq.ParquetFile(self.path) as file:
+            with pq.ParquetFile(self.path, read_dictionary=list(columns)) as file:  # texts as the codes that the file has
                 yield from file.iter_batches(BATCH, row_groups=list(self.groups), columns=list(columns), use_threads=False)
         except (FileNotFoundError, PermissionError):
             raise CannotRead("missing") from None
@@ -74,16 +74,17 @@ class Selection:
         return list(dict.fromkeys([*(there for there, _, _ in self.columns), *more]))
 
     def choose(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """What is selected of a batch."""
+        """What is selected of a batch; texts may be codes."""
         if self.release is not None:
             batch = batch.filter(has_entry(batch.column(self.release[0]), self.release[1]))
         cells = [_as_type(batch.column(there), kind) for there, _, kind in self.columns]
-        schema = pa.schema([(here, kind) for _, here, kind in self.columns])
-        return pa.RecordBatch.from_arrays(cells, schema=schema) if cells else batch.select([])
+        names = [here for _, here, _ in self.columns]
+        return pa.RecordBatch.from_arrays(cells, names=names) if cells else batch.select([])
 
 
 def _as_type(cells: Any, kind: pa.DataType) -> Any:
-    return cells if cells.type == kind else cells.cast(kind)
+    is_coded = pa.types.is_dictionary(cells.type) and cells.type.value_type == kind
+    return cells if is_coded or cells.type == kind else cells.cast(kind)
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
@@ -97,7 +98,9 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 def has_entry(cells: Any, text: str) -> Any:
     """Whether each cell is this text without spaces around it, or this whole number."""
-    cells = _as_type(cells, plain_type(cells.type))
+    if pa.types.is_dictionary(cells.type):
+        return has_entry(cells.dictionary, text).take(cells.indices)
+    cells = cells.cast(plain_type(cells.type))
     if pa.types.is_string(cells.type):
         return _compute.equal(_compute.utf8_trim(cells, characters=_SPACES), text)
     whole = int(text) if re.fullmatch(r"0|-?[1-9][0-9]{0,18}", text) else None
@@ -156,10 +159,10 @@ def _row(place: int, entries: bytes, counts: bytes | None = None) -> pa.RecordBa
 
 
 def write_blob(batch: pa.RecordBatch) -> bytes:
-    """A batch as bytes."""
-    into = pa.BufferOutputStream()
-    with _ipc.new_stream(into, batch.schema, options=_ipc.IpcWriteOptions(compression="zstd")) as writer:
-        writer.write_batch(batch)
+    """A batch as bytes, with no codes in it."""
+    into, schema = pa.BufferOutputStream(), pa.schema([(field.name, plain_type(field.type)) for field in batch.schema])
+    with _ipc.new_stream(into, schema, options=_ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_batch(batch.cast(schema))
     return into.getvalue().to_pybytes()
 
 
@@ -257,36 +260,29 @@ def _mix(numbers: Hashes) -> Hashes:
 
 def count_cells(number: int, batches: Batches) -> Iterator[pa.RecordBatch]:
     """The different cells of every column, and how many records of a task have each: blobs of `cells` and `times`."""
-    counters: list[_Counter] = []
+    columns: list[list[pa.RecordBatch]] = []
     for batch in batches:
-        counters = counters or [_Counter() for _ in batch.columns]
-        for counter, cells in zip(counters, batch.columns, strict=True):
-            counter.add(cells)
-    for column, counter in enumerate(counters):
-        counted = counter.finish()
-        for first in range(0, len(counted), _BLOB):
-            yield _row(column, write_blob(counted.slice(first, _BLOB)))
+        columns = columns or [[] for _ in batch.columns]
+        for parts, cells in zip(columns, batch.columns, strict=True):
+            counted = _compute.value_counts(cells)
+            values = counted.field("values").cast(plain_type(cells.type))
+            parts.append(_pair(_unify_numbers(values), counted.field("counts").cast(pa.int64())))
+            if sum(map(len, parts)) > max(_MERGED, 2 * len(parts[0])):  # of that the first may be all that was merged before
+                parts[:] = [sum_cells(parts)]
+    for column, parts in enumerate(columns):
+        summed = sum_cells(parts)
+        for first in range(0, len(summed), _BLOB):
+            yield _row(column, write_blob(summed.slice(first, _BLOB)))
 
 
 def _pair(cells: Any, times: Any) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([cells, times.cast(pa.int64())], names=["cells", "times"])
+    return pa.RecordBatch.from_arrays([cells, times], names=["cells", "times"])
 
 
-class _Counter:
-    """The different cells of a column, and how many records have each, from batch after batch."""
-
-    def __init__(self) -> None:
-        self._parts: list[pa.RecordBatch] = []
-
-    def add(self, cells: Any) -> None:
-        """Count some more."""
-        counted = _compute.value_counts(_unify_numbers(cells))
-        self._parts.append(_pair(counted.field("values"), counted.field("counts")))
-        if len(self._parts) > _MERGED:
-            self._parts = [self.finish()]
-
-    def finish(self) -> pa.RecordBatch:
-        """The counts of all cells that were added."""
-        together = pa.Table.from_batches(self._parts).combine_chunks()
-        summed = together.group_by("cells", use_threads=False).aggregate([("times", "sum")]).combine_chunks()
-        return _pair(*(summed.column(name).combine_chunks() for name in ("cells", "times_sum")))
+def sum_cells(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """The different cells of some parts, each with how often it is in all of them."""
+    cells, times = (pa.concat_arrays([part.column(name) for part in parts]) for name in ("cells", "times"))
+    coded = cells.dictionary_encode(null_encoding="encode")
+    sums = np.zeros(len(coded.dictionary), dtype=np.int64)
+    np.add.at(sums, coded.indices.to_numpy(), times.to_numpy())
+    return _pair(coded.dictionary, pa.array(sums))
