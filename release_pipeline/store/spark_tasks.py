@@ -29,6 +29,12 @@ DONE, FAILED = -1, -2  # in `place`: `entries` has the task's number, or a code;
 BATCH = 1 << 17  # records that are read together
 _MERGED = 1 << 18  # cells of batches, different in each, that are put together at once
 _BLOB = 1 << 19  # cells of a blob
+_PLAIN = {
+    pa.large_string(): pa.string(),
+    pa.string_view(): pa.string(),
+    pa.large_binary(): pa.binary(),
+    pa.float16(): pa.float32(),
+}
 _SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"  # as DuckDB trims
 
 
@@ -61,39 +67,30 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Selection:
-    """The columns that are read, with their names and types here, and which records are: those whose column `release` has this
-    text. A column there may have several names here."""
+    """The columns that are read, each by its name there and its name here, and which records are: those whose column `release`
+    has this text. A column there may have several names here."""
 
-    columns: tuple[tuple[str, str, pa.DataType], ...]  # the name there, the name here, the type here
+    columns: tuple[tuple[str, str], ...]
     release: tuple[str, str] | None
 
     @property
     def there(self) -> list[str]:
         """The columns of the source that are read, each once."""
         more = [] if self.release is None else [self.release[0]]
-        return list(dict.fromkeys([*(there for there, _, _ in self.columns), *more]))
+        return list(dict.fromkeys([*(there for there, _ in self.columns), *more]))
 
     def choose(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """What is selected of a batch; texts may be codes."""
+        """What is selected of a batch, in the types of the source; texts may be codes."""
         if self.release is not None:
             batch = batch.filter(has_entry(batch.column(self.release[0]), self.release[1]))
-        cells = [_as_type(batch.column(there), kind) for there, _, kind in self.columns]
-        names = [here for _, here, _ in self.columns]
-        return pa.RecordBatch.from_arrays(cells, names=names) if cells else batch.select([])
-
-
-def _as_type(cells: Any, kind: pa.DataType) -> Any:
-    is_coded = pa.types.is_dictionary(cells.type) and cells.type.value_type == kind
-    return cells if is_coded or cells.type == kind else cells.cast(kind)
+        return batch.select([there for there, _ in self.columns]).rename_columns([here for _, here in self.columns])
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """The type that cells are given in: texts and floats have several forms in Arrow."""
+    """The type that cells are given in: some have several forms in Arrow."""
     if pa.types.is_dictionary(kind):
         return plain_type(kind.value_type)
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return pa.string()
-    return pa.float32() if pa.types.is_float16(kind) else kind
+    return _PLAIN.get(kind, kind)
 
 
 def has_entry(cells: Any, text: str) -> Any:
@@ -186,23 +183,12 @@ def read_part(number: int, batches: Batches) -> Iterator[pa.RecordBatch]:
 
 def take_part(places: Sequence[npt.NDArray[np.int64]], number: int, batches: Batches) -> Iterator[pa.RecordBatch]:
     """The records of a task that are at these places of it, ascending."""
-    first, within = 0, places[number]
-    for batch in batches if len(within) else ():
+    first, within = 0, places[min(number, len(places) - 1)]  # of tasks that there were not the last, where there are none
+    for batch in batches:
         begin, end = np.searchsorted(within, (first, first + len(batch)))
         if end > begin:
             yield _row(number, write_blob(batch.take(pa.array(within[begin:end] - first))))
         first += len(batch)
-
-
-def draw_part(key: int, limit: int, number: int, batches: Batches) -> Iterator[pa.RecordBatch]:
-    """The records of a task whose number, drawn by the key, is at most the limit; with the number."""
-    seed, first = _mix(np.array([number], dtype=np.uint64) ^ np.uint64(key)), 0
-    for batch in batches:
-        drawn = _mix(_mix(np.arange(first, first + len(batch), dtype=np.uint64)) ^ seed)
-        first += len(batch)
-        taken = np.flatnonzero(drawn <= np.uint64(limit))
-        if len(taken):
-            yield _row(0, write_blob(batch.take(pa.array(taken))), drawn[taken].tobytes())
 
 
 def sum_part(number: int, batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -231,9 +217,7 @@ def hash_records(columns: Sequence[Any]) -> Hashes:
 def _as_bits(cells: Any) -> Hashes:
     """Texts by a hash of each that is different; numbers as they are, equal ones alike; anything else by its text."""
     if not (pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type)):
-        cells = _as_type(cells, pa.string())
-    if pa.types.is_string(cells.type):
-        coded = cells.dictionary_encode()
+        coded = cells.cast(pa.string()).dictionary_encode()
         texts = (text.encode() for text in coded.dictionary.to_pylist())
         hashes = [int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") for text in texts]
         indices = coded.indices.fill_null(len(hashes)).to_numpy(zero_copy_only=False)

@@ -28,7 +28,6 @@ from release_pipeline.store.spark_tasks import (
     Selection,
     count_cells,
     count_part,
-    draw_part,
     has_entry,
     hash_records,
     read_blob,
@@ -42,7 +41,7 @@ def run(file: Path, work: Any, *, release: tuple[str, str] | None = None) -> lis
     """The rows of a task that reads a file of one row group."""
     known, schema = file.stat(), pq.read_schema(file)
     parts = [[], [Piece(str(file), known.st_size, known.st_mtime_ns, (0,))]]
-    columns = tuple((field.name, f"{field.name} here", spark_tasks.plain_type(field.type)) for field in schema)
+    columns = tuple((name, f"{name} here") for name in schema.names)
     numbers = pa.record_batch([pa.array([1])], names=["id"])
     rows = [row for batch in run_pieces(parts, Selection(columns, release), work, [numbers]) for row in batch.to_pylist()]
     return [(row["place"], row["entries"], row["counts"]) for row in rows]
@@ -105,22 +104,6 @@ def test_a_release_is_compared_as_duckdb_does(cells: list[Any], kind: pa.DataTyp
     relation = connection.from_arrow(pa.table({"c": array}))
     expected = relation.project(f"coalesce({entry_macro(str(relation.types[0]))}(c) = '{text}', FALSE)").fetchall()
     assert [(bool(found),) for found in has_entry(array, text).to_pylist()] == expected
-
-
-def test_draws_are_as_likely_for_each_record_and_the_same_for_a_key() -> None:
-    """Of 40 records in batches of 10 a quarter is drawn; over 2,000 keys each comes some 500 times."""
-    batches = [pa.record_batch([pa.array(range(first, first + 10))], names=["id"]) for first in range(0, 40, 10)]
-
-    def draw(key: int) -> list[int]:
-        drawn = [row for made in draw_part(key, 1 << 62, 3, batches) for row in made.to_pylist()]
-        assert all((np.frombuffer(row["counts"], np.uint64) <= 1 << 62).all() for row in drawn)
-        return [number for row in drawn for number in read_blob(row["entries"]).column("id").to_pylist()]
-
-    times = np.bincount([number for key in range(2000) for number in draw(key)], minlength=40)
-    assert times.min() > 400
-    assert times.max() < 600
-    assert abs(times.sum() - 20_000) < 600
-    assert draw(5) == draw(5) != draw(6)
 
 
 def test_hashes_tell_records_apart_and_not_equal_ones() -> None:
