@@ -29,6 +29,7 @@ import pyarrow.parquet as pq
 import release_pipeline
 from release_pipeline.errors import ReleasePipelineError, SourceError, StoreError
 from release_pipeline.mechanisms.noise.unclaimed import make_random
+from release_pipeline.policy.values.scalars import OURS
 from release_pipeline.rows.counted import CountPart
 from release_pipeline.store import spark_tasks as tasks
 from release_pipeline.store.database import open_memory, source_errors
@@ -41,6 +42,7 @@ EXTRA = "release-pipeline[spark]"
 TASK = 1 << 21  # records that a task of files has at least, where there are more
 _TASKS = 64  # of files, at most
 _WAIT = 30  # seconds for a server that does not answer at first
+_HASH = f"{OURS}_hash"  # of a record of a table
 _TRIES = 3  # to draw a sample
 _RESULT = "place int, entries binary, counts binary"  # `tasks.RESULT` as Spark has it
 _RETRIES = 6  # waits for one that does no more: half a minute together, for each of some three attempts
@@ -133,12 +135,7 @@ class _OnSpark:
     """Records that tasks read. `schema`: of the source, by its names there."""
 
     def __init__(
-        self,
-        spark: SparkAddress,
-        name: str,
-        schema: pa.Schema,
-        columns: Columns,
-        release: ReleaseFilter | None,
+        self, spark: SparkAddress, name: str, schema: pa.Schema, columns: Columns, release: ReleaseFilter | None
     ) -> None:
         self._spark, self._name, self._columns, self._release = spark, name, columns, release
         read = list_columns(columns, release)
@@ -209,7 +206,7 @@ class _OnSpark:
 
     def _run(self, columns: Sequence[str], work: Work) -> Iterator[tuple[int, bytes, bytes]]:
         """The rows of all tasks, of one after the other; refused where a task does not tell once that it is done."""
-        selection = Selection(tuple((self._columns[name], name) for name in columns), self._release)
+        selection = Selection(tuple((self._columns.get(name, name), name) for name in columns), self._release)
         done: list[tuple[int, int]] = []
         for column, entries, counts in self._spark.run(lambda session: self._start(session, selection, work), self._name):
             if column == tasks.FAILED:
@@ -299,13 +296,16 @@ class SparkTable(_OnSpark):
         super().__init__(spark, name, spark.read_schema(table), columns, release)
 
     def snapshot(self) -> str:
-        """How many records there are, and a sum that is another, but for a chance of 2^-64, when a record is."""
-        total = sum(int(entries) for _, entries, _ in self._run(list(self._columns), tasks.sum_part)) % (1 << 64)
+        """How many records there are, and a sum of their hashes that is another, but for a chance of 2^-64, when a record is."""
+        total = sum(int(entries) for _, entries, _ in self._run([_HASH], tasks.sum_part)) % (1 << 64)
         return f"{sum(self._done.values())} {total}"
 
     def _start(self, session: Any, selection: Selection, work: Work) -> Any:
-        delivered = session.table(self._table_name).select(*map(_quote, selection.there))
-        return delivered.mapInArrow(partial(tasks.run_partition, selection, work), _RESULT)
+        delivered = session.table(self._table_name)
+        if _HASH in selection.there:  # a cell that is missing leaves Spark's hash as it is
+            cells = (f"{name}, {name} IS NULL" for name in map(_quote, self._columns.values()))
+            delivered = delivered.selectExpr("*", f"xxhash64({', '.join(cells)}) AS {_HASH}")
+        return delivered.select(*map(_quote, selection.there)).mapInArrow(partial(tasks.run_partition, selection, work), _RESULT)
 
 
 @dataclass(frozen=True, slots=True)

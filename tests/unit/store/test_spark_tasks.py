@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import release_pipeline
+from release_pipeline.rows.batches import TextCells
 from release_pipeline.store import spark_tasks
 from release_pipeline.store.raw import create_macros, entry_macro
 from release_pipeline.store.spark_tasks import (
@@ -29,7 +30,6 @@ from release_pipeline.store.spark_tasks import (
     count_cells,
     count_part,
     has_entry,
-    hash_records,
     read_blob,
     run_pieces,
 )
@@ -77,6 +77,21 @@ def test_cells_are_counted_however_many_batches_are_put_together(
         assert own == {cell: expected.count(cell) for cell in expected}
 
 
+def test_texts_that_a_file_has_as_codes_have_the_entries_of_others() -> None:
+    """Missing ones too, whether the code or its text is missing, and as many codes as their type can have."""
+    many = [f"t{number}" for number in range(128)]
+    coded = [
+        pa.DictionaryArray.from_arrays(pa.array([2, 0, None, 1, 3], pa.int8()), pa.array(["b", None, "a", "c"])),
+        pa.DictionaryArray.from_arrays(pa.array([*range(128), None], pa.int8()), pa.array(many)),
+    ]
+    for cells, texts in zip(coded, (("a", "b"), tuple(many[::-1])), strict=True):
+        encoder = TextCells(texts, np.arange(len(texts)))
+        assert encoder.find(cells).tolist() == encoder.find(cells.cast(pa.string())).tolist()
+        text = cells.dictionary[0].as_py()
+        assert has_entry(cells, text).to_pylist() == has_entry(cells.cast(pa.string()), text).to_pylist()
+    assert TextCells(("a", "b"), np.arange(2)).find(coded[0]).tolist() == [0, 1, 2, 2, 2]
+
+
 TEXTS = ["2026", " 2026", "\u00a02026\u3000", "\t2026", "2026.0", "02026", "", " ", None, "-1", "1"]
 NUMBERS = [2026, -1, 0, 1, None]
 FLOATS = [2026.0, -0.0, 0.5, 1e19, float(1 << 53), math.nan, math.inf, None]
@@ -104,24 +119,6 @@ def test_a_release_is_compared_as_duckdb_does(cells: list[Any], kind: pa.DataTyp
     relation = connection.from_arrow(pa.table({"c": array}))
     expected = relation.project(f"coalesce({entry_macro(str(relation.types[0]))}(c) = '{text}', FALSE)").fetchall()
     assert [(bool(found),) for found in has_entry(array, text).to_pylist()] == expected
-
-
-def test_hashes_tell_records_apart_and_not_equal_ones() -> None:
-    """By every cell and its column; both zeros are one, and so is every NaN; a hole is no cell."""
-    odd = np.array([0x7FF8000000000001], dtype=np.uint64).view(np.float64)[0]
-    columns = [
-        pa.array([0.0, -0.0, math.nan, odd, None, 1.0, 1.0, 0.0]),
-        pa.array(["a", "a", "b", "b", None, "a", None, "A"]),
-        pa.array([1, 1, 2, 2, 3, 1, 1, 1], pa.int8()),
-    ]
-    hashes = hash_records(columns).tolist()
-    assert hashes[0] == hashes[1]
-    assert hashes[2] == hashes[3]
-    assert len(set(hashes)) == 6
-    assert (
-        hash_records([pa.array([1, 2]), pa.array([2, 1])]).tolist() != hash_records([pa.array([2, 1]), pa.array([1, 2])]).tolist()
-    )
-    assert len(hash_records([pa.array([1, None], pa.date32()), pa.array([True, False])])) == 2
 
 
 def quote_cells(error: type[Exception], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
