@@ -39,7 +39,7 @@ from release_pipeline.store.spark_tasks import Piece, Selection, Work
 
 _T = TypeVar("_T")
 EXTRA = "release-pipeline[spark]"
-TASK = 1 << 21  # records that a task of files has at least, where there are more
+TASK = 1 << 22  # records that a task of files has at least, where there are more
 _TASKS = 64  # of files, at most
 _WAIT = 30  # seconds for a server that does not answer at first
 _HASH = f"{OURS}_hash"  # of a record of a table
