@@ -17,12 +17,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib import import_module
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -40,7 +40,6 @@ from release_pipeline.store.spark_tasks import Piece, Selection, Work
 _T = TypeVar("_T")
 EXTRA = "release-pipeline[spark]"
 TASK = 1 << 22  # records that a task of files has at least, where there are more
-_TASKS = 64  # of files, at most
 _WAIT = 30  # seconds for a server that does not answer at first
 _HASH = f"{OURS}_hash"  # of a record of a table
 _TRIES = 3  # to draw a sample
@@ -168,13 +167,14 @@ class _OnSpark:
     def _sum_cells(self, column: str, blobs: Sequence[bytes]) -> Iterator[pa.RecordBatch]:
         """The cells of a column and their counts, from those of all tasks."""
         none = pa.record_batch([pa.array([], self.schema.field(column).type), pa.array([], pa.int64())], names=["cells", "times"])
-        summed = tasks.sum_cells([none, *map(tasks.read_blob, blobs)]).sort_by("cells")
+        with source_errors(self._name):
+            summed = tasks.sum_cells([none, *map(tasks.read_blob, blobs)]).sort_by("cells")
         table = pa.Table.from_arrays(summed.columns, names=[column, TIMES])
         return give_one(table.to_batches(tasks.BATCH), table.schema)
 
     def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
         """See `RecordsInPlace`: a row for each task, or for each of its columns."""
-        rows = self._run(columns, partial(tasks.count_part, function))
+        rows = self._run(columns, function)
         return pa.Table.from_pylist([dict(zip(tasks.RESULT.names, row, strict=True)) for row in rows], schema=tasks.RESULT)
 
     def read_column(self, column: str) -> Iterator[pa.RecordBatch]:
@@ -196,7 +196,7 @@ class _OnSpark:
         for _ in range(_TRIES):
             known, ends = self._done, np.cumsum([0, *(records for _, records in sorted(self._done.items()))])
             within = [own - first for own, first in zip(np.split(places, np.searchsorted(places, ends[1:])), ends, strict=True)]
-            taken = sorted(self._run(columns, partial(tasks.take_part, within)), key=itemgetter(0))
+            taken = list(self._run(columns, tasks.read_part, within))
             if self._done == known:
                 schema = pa.schema([self.schema.field(name) for name in columns])
                 return pa.Table.from_batches([tasks.read_blob(blob) for _, blob, _ in taken], schema)
@@ -204,9 +204,11 @@ class _OnSpark:
                 break
         raise SourceError(_CODES["changed"][0], where=self._name, remedy=_CODES["changed"][1])
 
-    def _run(self, columns: Sequence[str], work: Work) -> Iterator[tuple[int, bytes, bytes]]:
+    def _run(
+        self, columns: Sequence[str], work: Work, places: Sequence[npt.NDArray[np.int64]] | None = None
+    ) -> Iterator[tuple[int, bytes, bytes]]:
         """The rows of all tasks, of one after the other; refused where a task does not tell once that it is done."""
-        selection = Selection(tuple((self._columns.get(name, name), name) for name in columns), self._release)
+        selection = Selection(tuple((self._columns.get(name, name), name) for name in columns), self._release, places)
         done: list[tuple[int, int]] = []
         for column, entries, counts in self._spark.run(lambda session: self._start(session, selection, work), self._name):
             if column == tasks.FAILED:
@@ -237,9 +239,9 @@ class SparkFiles(_OnSpark):
         count: int | None = None,
     ) -> None:
         self._files = [_File.read(path.absolute(), name) for path in files]
-        super().__init__(spark, name, pq.read_schema(files[0]), columns, release)
+        super().__init__(spark, name, self._files[0].schema, columns, release)
         self._records = sum(sum(file.groups) for file in self._files)
-        self._parts = self._cut(count or min(max(self._records // TASK, 1), _TASKS))
+        self._parts = self._cut(count or max(self._records // TASK, 1))
         self._tasks = len(self._parts)
 
     def _cut(self, count: int) -> list[list[Piece]]:
@@ -273,6 +275,7 @@ class _File:
     written: int
     footer: str
     groups: tuple[int, ...]
+    schema: pa.Schema = field(compare=False)
 
     @classmethod
     def read(cls, path: Path, name: str) -> _File:
@@ -284,7 +287,7 @@ class _File:
         except OSError as error:
             raise SourceError(f"a file cannot be read: {error.strerror}.", where=name, remedy="Deliver it again.") from None
         groups = tuple(footer.row_group(group).num_rows for group in range(footer.num_row_groups))
-        return cls(path, known.st_size, known.st_mtime_ns, digest, groups)
+        return cls(path, known.st_size, known.st_mtime_ns, digest, groups, footer.schema.to_arrow_schema())
 
 
 class SparkTable(_OnSpark):

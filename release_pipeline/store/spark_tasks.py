@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 _compute: Any = import_module("pyarrow.compute")  # its functions are made at run time
 _ipc: Any = import_module("pyarrow.ipc")
 Batches: TypeAlias = Iterable[pa.RecordBatch]
-Work: TypeAlias = Callable[[int, Batches], Batches]  # what a task of that number makes of its records: rows of `RESULT`
+Work: TypeAlias = Callable[[Batches], Batches]  # what a task makes of its records: rows of `RESULT`
 RESULT = pa.schema([("place", pa.int32()), ("entries", pa.binary()), ("counts", pa.binary())])
 DONE, FAILED = -1, -2  # in `place`: `entries` has the task's number, or a code; `counts` how many records it read
 BATCH = 1 << 17  # records that are read together
@@ -66,10 +66,11 @@ class Piece:
 @dataclass(frozen=True, slots=True, repr=False)
 class Selection:
     """The columns that are read, each by its name there and its name here, and which records are: those whose column `release`
-    has this text. A column there may have several names here."""
+    has this text, and with `places` those of each task that are there, ascending. A column there may have several names here."""
 
     columns: tuple[tuple[str, str], ...]
     release: tuple[str, str] | None
+    places: Sequence[npt.NDArray[np.int64]] | None = None
 
     @property
     def there(self) -> list[str]:
@@ -127,11 +128,15 @@ def _run(number: int, selection: Selection, work: Work, batches: Batches) -> Ite
         nonlocal records
         for batch in batches:
             chosen = selection.choose(batch)
-            records += len(chosen)
+            first, records = records, records + len(chosen)
+            if selection.places is not None:
+                places = selection.places[min(number, len(selection.places) - 1)]  # in no task but these: the last is without any
+                begin, end = np.searchsorted(places, (first, records))
+                chosen = chosen.take(pa.array(places[begin:end] - first))
             yield chosen
 
     try:
-        rows = list(work(number, choose()))
+        rows = list(work(choose()))
     except Exception as error:
         rows, end = [], (FAILED, _code(error))
     else:
@@ -167,35 +172,20 @@ def read_blob(blob: bytes) -> pa.RecordBatch:
         return reader.read_next_batch()
 
 
-def count_part(function: Callable[[Batches], Batches], number: int, batches: Batches) -> Iterator[pa.RecordBatch]:
-    """What a function makes of the records of a task."""
-    yield from function(batches)
-
-
-def read_part(number: int, batches: Batches) -> Iterator[pa.RecordBatch]:
+def read_part(batches: Batches) -> Iterator[pa.RecordBatch]:
     """The records of a task, as they are delivered."""
     for batch in batches:
         if len(batch):
             yield _row(0, write_blob(batch))
 
 
-def take_part(places: Sequence[npt.NDArray[np.int64]], number: int, batches: Batches) -> Iterator[pa.RecordBatch]:
-    """The records of a task that are at these places of it, ascending."""
-    first, within = 0, places[min(number, len(places) - 1)]  # of tasks that there were not the last, where there are none
-    for batch in batches:
-        begin, end = np.searchsorted(within, (first, first + len(batch)))
-        if end > begin:
-            yield _row(number, write_blob(batch.take(pa.array(within[begin:end] - first))))
-        first += len(batch)
-
-
-def sum_part(number: int, batches: Batches) -> Iterator[pa.RecordBatch]:
+def sum_part(batches: Batches) -> Iterator[pa.RecordBatch]:
     """The sum of the hashes of the records of a task, which are in the first column."""
     total = sum(int(batch.column(0).to_numpy().view(np.uint64).sum()) for batch in batches)
     yield _row(0, str(total).encode("ascii"))
 
 
-def count_nothing(number: int, batches: Batches) -> Iterator[pa.RecordBatch]:
+def count_nothing(batches: Batches) -> Iterator[pa.RecordBatch]:
     """Nothing but how many records there are, which every task tells."""
     for _ in batches:
         yield from ()
@@ -209,7 +199,7 @@ def _unify_numbers(cells: Any) -> Any:
     return _compute.if_else(_compute.is_nan(numbers), pa.scalar(np.nan, cells.type), numbers)
 
 
-def count_cells(number: int, batches: Batches) -> Iterator[pa.RecordBatch]:
+def count_cells(batches: Batches) -> Iterator[pa.RecordBatch]:
     """The different cells of every column, and how many records of a task have each: blobs of `cells` and `times`."""
     columns: list[list[pa.RecordBatch]] = []
     for batch in batches:

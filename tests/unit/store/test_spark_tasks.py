@@ -19,16 +19,17 @@ import pyarrow.parquet as pq
 import pytest
 
 import release_pipeline
+from release_pipeline.errors import StoreError
 from release_pipeline.rows.batches import TextCells
 from release_pipeline.store import spark_tasks
 from release_pipeline.store.raw import create_macros, entry_macro
+from release_pipeline.store.spark import SparkFiles
 from release_pipeline.store.spark_tasks import (
     DONE,
     FAILED,
     Piece,
     Selection,
     count_cells,
-    count_part,
     has_entry,
     read_blob,
     run_pieces,
@@ -134,7 +135,7 @@ def quote_cells(error: type[Exception], batches: Iterable[pa.RecordBatch]) -> It
 def test_an_exception_becomes_a_code_and_nothing_else_is_given(tmp_path: Path, error: type[Exception], code: bytes) -> None:
     """Where it stands, no row tells a part of what was counted."""
     pq.write_table(pa.table({"t": [CANARY]}), tmp_path / "a.parquet")
-    [row] = run(tmp_path / "a.parquet", partial(count_part, partial(quote_cells, error)))
+    [row] = run(tmp_path / "a.parquet", partial(quote_cells, error))
     assert row == (FAILED, code, b"1")
 
 
@@ -154,6 +155,33 @@ def test_a_task_tells_its_number_and_how_many_records_it_read(tmp_path: Path) ->
     piece = Piece(str(file), file.stat().st_size, 0, (0,))
     [made] = run_pieces([[piece]], Selection((), ("year", "1")), spark_tasks.count_nothing, numbers)
     assert made.column("entries").to_pylist() == [b"unreadable"]
+
+
+class Told:
+    """A server that gives these rows, whatever is asked."""
+
+    where = "site.yaml: spark"
+
+    def __init__(self, *rows: tuple[int, bytes, bytes]) -> None:
+        self.rows = rows
+
+    def run(self, start: Any, name: str) -> Iterator[tuple[int, bytes, bytes]]:
+        """All rows."""
+        yield from self.rows
+
+
+@pytest.mark.parametrize("told", [(), (b"0", b"0"), (b"1",), (b"0", b"1")])
+def test_a_pass_counts_if_every_task_tells_once_that_it_is_done(tmp_path: Path, told: tuple[bytes, ...]) -> None:
+    """Files are one task here; another number is refused, and so is one that comes twice."""
+    pq.write_table(pa.table({"x": [1, 2]}), tmp_path / "a.parquet")
+
+    def count(*numbers: bytes) -> pa.Table:
+        server: Any = Told((0, b"some", b"any"), *((DONE, number, b"2") for number in numbers))
+        return SparkFiles(server, "files", [tmp_path / "a.parquet"], {"x": "x"}, None).reduce(["x"], spark_tasks.count_nothing)
+
+    assert len(count(b"0")) == 1
+    with pytest.raises(StoreError, match="did not have every task done once"):
+        count(*told)
 
 
 @pytest.mark.parametrize("name", ["store/spark_tasks", "mechanisms/basis/counting", "rows/batches"])
