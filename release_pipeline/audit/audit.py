@@ -286,7 +286,7 @@ def audit_synthetic(
         figures["subgroups"] = {name: measure_by_group(few, name) for name in policy.audit.groups}
     if compared.originals >= LEAST_ATTACKED:
         progress("attacking a table made without a control group")
-        figures |= attack_without_control(compared, remake, streams, among=before.records)
+        figures |= attack_without_control(compared, remake, streams, among=len(before.tally(0)))
     progress("training models")
     return round_figures({**figures, **train_models(few, streams)})
 

@@ -157,7 +157,7 @@ class WholeTableStrategy:
         return _FAMILY.declare(self.policy, self._count(read))
 
     def _count(self, read: Read) -> int:
-        return read("records", [self._names[0]]).num_rows if self.counting is None else self.counting.records
+        return read("records", [self._names[0]]).num_rows if self.counting is None else len(self.counting.tally(0))
 
     def _counting(self, read: Read) -> Counting:
         return self.counting or CountedRecords(TableEngine(read("records", self._names)), find_encoders(self.policy))

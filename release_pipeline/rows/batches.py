@@ -19,6 +19,7 @@ import pyarrow.compute
 from release_pipeline.mechanisms.basis.counting import DENSE, Encoder, Ints, TablePlan, add_counts, count_tables
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
+_STEPS = 1 << 12  # of numbers that are compared
 _MERGED = 16  # counts of batches that are put together at once
 PARTIAL = pa.schema([("place", pa.int32()), ("entries", pa.binary()), ("counts", pa.binary())])
 """The result of a task: of each column, or of all tables, the entries and their counts as bytes."""
@@ -38,8 +39,7 @@ class ListEncoder:
 
     def find(self, cells: Any) -> Ints:
         """Return the entry of each text; every one is declared."""
-        places = _compute.index_in(cells.cast(pa.string()), value_set=pa.array(self.texts, pa.string()))
-        return np.array(self.entries, dtype=np.int64)[np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int64)]
+        return np.array(self.entries, dtype=np.int64)[_find_texts(self.texts, cells)]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -57,13 +57,35 @@ class NumberCells:
     def find(self, cells: Any) -> Ints:
         """Return the run of each cell."""
         numbers: npt.NDArray[Any] = (cells.fill_null(0) if cells.null_count else cells).to_numpy(zero_copy_only=False)
-        runs: Ints = np.searchsorted(self.firsts, numbers.astype(self.firsts.dtype, copy=False), side="right") - 1
+        runs = count_up_to(self.firsts, numbers.astype(self.firsts.dtype, copy=False)) - 1
         np.maximum(runs, 0, out=runs)
         if cells.null_count:
             runs[cells.is_null().to_numpy(zero_copy_only=False)] = len(self.firsts)
         if numbers.dtype.kind == "f":
             runs[np.isnan(numbers)] = len(self.firsts)
         return runs
+
+
+def count_up_to(firsts: npt.NDArray[Any], numbers: npt.NDArray[Any]) -> Ints:
+    """Return how many of `firsts`, ascending, are not above each number. Where there are many numbers, and no two of `firsts` are
+    in one of equal steps, the step of a number says which one it is compared with: a fifth of the time of a search. Steps are
+    rounded, but never down for a larger number."""
+    if len(firsts) > 1 and len(numbers) > _STEPS:
+        low, high = firsts[[0, -1]].astype(np.float64)
+
+        def find_step(values: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+            steps = values.astype(np.float64)
+            steps -= low
+            steps *= _STEPS / (high - low)
+            np.fmax(steps, 0, out=steps)
+            return np.fmin(steps, _STEPS - 1, out=steps).astype(np.intp)
+
+        with np.errstate(all="ignore"):  # of infinite numbers
+            of_firsts = find_step(firsts)
+            if np.all(of_firsts[1:] > of_firsts[:-1]):
+                compared = np.searchsorted(of_firsts, np.arange(_STEPS))[find_step(numbers)]
+                return compared + (numbers >= firsts[compared])
+    return np.searchsorted(firsts, numbers, side="right")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -81,8 +103,16 @@ class TextCells:
 
     def find(self, cells: Any) -> Ints:
         """Return the run of each cell."""
-        places = _compute.index_in(cells.cast(pa.string()), value_set=pa.array(self.texts, pa.string()))
-        return np.append(self.runs, self.size - 1)[places.fill_null(len(self.texts)).to_numpy(zero_copy_only=False)]
+        return np.append(self.runs, self.size - 1)[_find_texts(self.texts, cells)]
+
+
+def _find_texts(texts: Sequence[str], cells: Any) -> npt.NDArray[np.int32]:
+    """Return where each cell is among these texts: behind them if nowhere. Where cells are coded, each code is looked up once."""
+    if isinstance(cells, pa.DictionaryArray):
+        of_codes = np.append(_find_texts(texts, cells.dictionary), np.int32(len(texts)))
+        return of_codes[cells.indices.cast(pa.int32()).fill_null(len(cells.dictionary)).to_numpy()]
+    indices = _compute.index_in(cells.cast(pa.string()), value_set=pa.array(texts, pa.string()))
+    return indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)
 
 
 Cells: TypeAlias = NumberCells | TextCells

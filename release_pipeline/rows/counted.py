@@ -38,11 +38,6 @@ class Counting(CountingTables, Protocol):
         """Return by name how many entries each column may have, in their order."""
         ...
 
-    @property
-    def records(self) -> int:
-        """Return how many records there are."""
-        ...
-
 
 @dataclass(frozen=True, slots=True)
 class TableEngine:
@@ -63,11 +58,6 @@ class CountedRecords:
     engine: Engine
     encoders: dict[str, Encoder]
     tallies: dict[int, Tally] = field(default_factory=dict[int, Tally])
-
-    @property
-    def records(self) -> int:
-        """Return how many records there are, by the first tally."""
-        return len(self.tally(0))
 
     def tally(self, index: int) -> Tally:
         """Return the tally of a column; those of all columns come from one reading."""
@@ -128,11 +118,6 @@ class CountedInPlace:
     encoders: dict[str, Encoder]
     cells: Callable[[str], DeliveredCells]
     tallies: dict[int, Tally] = field(default_factory=dict[int, Tally])
-
-    @property
-    def records(self) -> int:
-        """Return how many records there are, by the first tally."""
-        return len(self.tally(0))
 
     def tally(self, index: int) -> Tally:
         """Return the tally of a column from its cells, made once."""

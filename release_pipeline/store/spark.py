@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sys
 import warnings
 from abc import abstractmethod
@@ -21,26 +22,29 @@ from typing import Any, TypeVar
 
 import duckdb
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import release_pipeline
 from release_pipeline.errors import ReleasePipelineError, SourceError, StoreError
 from release_pipeline.mechanisms.noise.unclaimed import make_random
+from release_pipeline.policy.values.scalars import OURS
 from release_pipeline.rows.counted import CountPart
 from release_pipeline.store import spark_tasks as tasks
-from release_pipeline.store.database import open_memory, read_batches, source_errors, statement
+from release_pipeline.store.database import open_memory, source_errors
 from release_pipeline.store.in_place import COUNTED, TIMES, CellsOfColumn, give_one
 from release_pipeline.store.raw import Columns, OfServer, ReleaseFilter, create_raw, list_columns
 from release_pipeline.store.spark_tasks import Piece, Selection, Work
 
 _T = TypeVar("_T")
 EXTRA = "release-pipeline[spark]"
-TASK = 1 << 20  # records that a task of files has at least, where there are more
-_TASKS = 64  # of files, at most
+TASK = 1 << 22  # records that a task of files has at least, where there are more
 _WAIT = 30  # seconds for a server that does not answer at first
+_HASH = f"{OURS}_hash"  # of a record of a table
+_TRIES = 3  # to draw a sample
+_RESULT = "place int, entries binary, counts binary"  # `tasks.RESULT` as Spark has it
 _RETRIES = 6  # waits for one that does no more: half a minute together, for each of some three attempts
-_MOST = (1 << 64) - 1  # of the numbers that are drawn
 _ASK = "Ask who runs it why."
 _CODES = {  # what a worker says in the place of its exception
     "changed": ("it was changed while its records were counted.", "Deliver it in one step, and run the same command again."),
@@ -60,6 +64,35 @@ class SparkGone(StoreError):
     code = StoreError.code
 
 
+_NO_TABLE = "TABLE_OR_VIEW_NOT_FOUND|NO_SUCH_CATALOG|CATALOG_NOT_FOUND"
+_WRONG = {  # by what the name and the text of an exception have: the first that fits
+    "^FutureTimeoutError": (
+        "no Spark Connect server answers at {host}.",
+        "Start it, or correct the address: host, port, use_ssl=true for TLS (with a token it is TLS but to localhost).",
+    ),
+    "^PySparkValueError": ("the address has a parameter that Spark's client does not take.", "Correct it."),
+    "UNAUTHENTICATED": (
+        "the Spark server at {host} does not accept the token, or there is none.",
+        "Let the environment have it: as SPARK_CONNECT_AUTHENTICATE_TOKEN, or in the whole address.",
+    ),
+    _NO_TABLE: ("the Spark server at {host} knows no such table.", "Check its name, and the rights of this account."),
+    "ModuleNotFoundError|PACKAGE_NOT_INSTALLED": (
+        "the Python of Spark's workers lacks NumPy or PyArrow.",
+        "Install both for them, and let spark.pyspark.python name that Python.",
+    ),
+    "PYTHON_VERSION_MISMATCH": (
+        "the Python of Spark's workers has another version than this one.",
+        f"Let them have Python {sys.version_info.major}.{sys.version_info.minor}, named by spark.pyspark.python.",
+    ),
+    "maxResultSize": ("the Spark server at {host} may not send so much.", "Let its spark.driver.maxResultSize be larger."),
+    "^(Python|Spark|Analysis)Exception:": (
+        "the Spark server at {host} could not do what it was asked ({name}).",
+        "Its log says why.",
+    ),
+    "": ("the Spark server at {host} does not answer, or refuses what it is asked ({name}).", f"{_ASK} Its log may say why."),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class SparkAddress:
     """Where a server of Spark Connect is. `where`: what messages name instead, since the address may have a token."""
@@ -77,59 +110,51 @@ class SparkAddress:
         row, rows = self._ask(begin, name)
         while row is not None:
             yield row[0], bytes(row[1]), bytes(row[2] or b"")
-            with _spark_errors(name, _read_host(self.url)):
+            with _spark_errors(name, self.url):
                 row = next(rows, None)
 
     def read_schema(self, table: str) -> pa.Schema:
         """The columns of a table or view and their types."""
         return self._ask(lambda session: session.table(_quote_parts(table)).limit(0).toArrow().schema, f"Spark table {table}")
 
-    def _ask(self, question: Callable[[Any], _T], name: str) -> _T:
+    def _ask(self, question: Callable[[Any], _T], name: str, *, again: bool = True) -> _T:
         """A session ends when it is not used for an hour, or its server is started again: then another is tried once."""
         try:
-            return self._ask_once(question, name)
+            session = _connect(self.url, self.where)
+            with _spark_errors(name, self.url):
+                return question(session)
         except SparkGone:
             _connect.cache_clear()
-            return self._ask_once(question, name)
-
-    def _ask_once(self, question: Callable[[Any], _T], name: str) -> _T:
-        session = _connect(self.url, self.where)
-        with _spark_errors(name, _read_host(self.url)):
-            return question(session)
+            if not again:
+                raise
+        return self._ask(question, name, again=False)
 
 
 class _OnSpark:
     """Records that tasks read. `schema`: of the source, by its names there."""
 
     def __init__(
-        self,
-        spark: SparkAddress,
-        name: str,
-        schema: pa.Schema,
-        columns: Columns,
-        release: ReleaseFilter | None,
+        self, spark: SparkAddress, name: str, schema: pa.Schema, columns: Columns, release: ReleaseFilter | None
     ) -> None:
         self._spark, self._name, self._columns, self._release = spark, name, columns, release
-        for there in list_columns(columns, release):
+        read = list_columns(columns, release)
+        for there in read:
             if len(schema.get_all_field_indices(there)) != 1:
                 raise SourceError(f"it has no column '{there}', or several.", where=name, remedy="Correct the names.")
-        self.schema = pa.schema([(here, tasks.plain_type(schema.field(there).type)) for here, there in columns.items()])
-        with source_errors(name):
-            self.kinds = dict(zip(self.schema.names, _name_kinds(self.schema.types), strict=True))
-            release_kind = "VARCHAR" if release is None else _name_kinds([tasks.plain_type(schema.field(release[0]).type)])[0]
-        if release is not None and not COUNTED.fullmatch(release_kind):
+        types = pa.schema([(there, tasks.plain_type(schema.field(there).type)) for there in read])
+        with open_memory() as connection, source_errors(name):
+            kinds = dict(zip(read, map(str, connection.from_arrow(types.empty_table()).types), strict=True))
+        self.schema = pa.schema([(here, types.field(there).type) for here, there in columns.items()])
+        self.kinds = {here: kinds[there] for here, there in columns.items()}
+        if release is not None and not COUNTED.fullmatch(kinds[release[0]]):
             what = f"Spark's workers do not compare '{release[0]}': it has neither texts nor numbers of up to 64 bits."
             raise SourceError(what, where=name, remedy="Deliver it as text, or say engine: duckdb.")
-        self._done: dict[int, int] = {}
+        self._tasks: int | None = None  # where it is known before
+        self._done: dict[int, int] = {}  # how many records each task had that was done
 
     @abstractmethod
     def _start(self, session: Any, selection: Selection, work: Work) -> Any:
         """What Spark is to do, as a table of `tasks.RESULT`."""
-
-    def _check(self, done: dict[int, int], *, whole: bool) -> None:
-        """Refuse numbers of tasks that are not all tasks."""
-        if sorted(done) != list(range(len(done))):
-            raise StoreError("the Spark server did not have every task done once.", where=self._spark.where, remedy=_ASK)
 
     def count_cells(self, columns: Sequence[str]) -> Iterator[CellsOfColumn]:
         """See `RecordsInPlace`: all in one pass, whose counts are held as bytes."""
@@ -141,18 +166,16 @@ class _OnSpark:
 
     def _sum_cells(self, column: str, blobs: Sequence[bytes]) -> Iterator[pa.RecordBatch]:
         """The cells of a column and their counts, from those of all tasks."""
-        schema = pa.schema([("cells", self.schema.field(column).type), ("times", pa.int64())])
-        with open_memory() as connection, source_errors(self._name):
-            connection.register("delivered", pa.RecordBatchReader.from_batches(schema, map(tasks.read_blob, blobs)))
-            summed = connection.sql(statement("in_place/sum_cells", column=column, times=TIMES))
-            reader = summed.to_arrow_reader(tasks.BATCH)
-            yield from give_one(read_batches(reader), reader.schema)
+        none = pa.record_batch([pa.array([], self.schema.field(column).type), pa.array([], pa.int64())], names=["cells", "times"])
+        with source_errors(self._name):
+            summed = tasks.sum_cells([none, *map(tasks.read_blob, blobs)]).sort_by("cells")
+        table = pa.Table.from_arrays(summed.columns, names=[column, TIMES])
+        return give_one(table.to_batches(tasks.BATCH), table.schema)
 
     def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
         """See `RecordsInPlace`: a row for each task, or for each of its columns."""
-        rows = list(self._run(columns, partial(tasks.count_part, function)))
-        cells = zip(*rows, strict=True) if rows else ((), (), ())
-        return pa.table([pa.array(own, kind) for own, kind in zip(cells, tasks.RESULT.types, strict=True)], schema=tasks.RESULT)
+        rows = self._run(columns, function)
+        return pa.Table.from_pylist([dict(zip(tasks.RESULT.names, row, strict=True)) for row in rows], schema=tasks.RESULT)
 
     def read_column(self, column: str) -> Iterator[pa.RecordBatch]:
         """See `RecordsInPlace`."""
@@ -163,33 +186,42 @@ class _OnSpark:
         for _, blob, _ in self._run(columns, tasks.read_part):
             yield tasks.read_blob(blob)
 
-    def _count_records(self) -> dict[int, int]:
-        """How many each task has."""
+    def sample(self, columns: Sequence[str], count: int, key: bytes) -> pa.Table:
+        """See `RecordsInPlace`. Of files the same records as `RelationInPlace` gives; of a table as long as Spark reads it in the
+        same order. Where it comes in other parts than before, they are counted and drawn from again."""
         if not self._done:
             list(self._run(list(self._columns)[:1], tasks.count_nothing))
-        return self._done
+        total, random = sum(self._done.values()), make_random(key, "sample")
+        places = np.sort(random.choice(total, min(count, total), replace=False, shuffle=False))
+        for _ in range(_TRIES):
+            known, ends = self._done, np.cumsum([0, *(records for _, records in sorted(self._done.items()))])
+            within = [own - first for own, first in zip(np.split(places, np.searchsorted(places, ends[1:])), ends, strict=True)]
+            taken = list(self._run(columns, tasks.read_part, within))
+            if self._done == known:
+                schema = pa.schema([self.schema.field(name) for name in columns])
+                return pa.Table.from_batches([tasks.read_blob(blob) for _, blob, _ in taken], schema)
+            if sum(self._done.values()) != total:
+                break
+        raise SourceError(_CODES["changed"][0], where=self._name, remedy=_CODES["changed"][1])
 
-    def _table(self, columns: Sequence[str], blobs: Sequence[bytes]) -> pa.Table:
-        return pa.Table.from_batches(map(tasks.read_blob, blobs), pa.schema([self.schema.field(name) for name in columns]))
-
-    def _run(self, columns: Sequence[str], work: Work, *, whole: bool = True) -> Iterator[tuple[int, bytes, bytes]]:
-        """The rows of all tasks, of one after the other; refused where a task does not tell that it is done. `whole`: every task
-        reads all its records."""
-        columns_there = tuple((self._columns[name], name, self.schema.field(name).type) for name in columns)
-        selection, done = Selection(columns_there, self._release), dict[int, int]()
+    def _run(
+        self, columns: Sequence[str], work: Work, places: Sequence[npt.NDArray[np.int64]] | None = None
+    ) -> Iterator[tuple[int, bytes, bytes]]:
+        """The rows of all tasks, of one after the other; refused where a task does not tell once that it is done."""
+        selection = Selection(tuple((self._columns.get(name, name), name) for name in columns), self._release, places)
+        done: list[tuple[int, int]] = []
         for column, entries, counts in self._spark.run(lambda session: self._start(session, selection, work), self._name):
             if column == tasks.FAILED:
                 what, remedy = _CODES[entries.decode()]
                 raise SourceError(what, where=self._name, remedy=remedy)
-            if column != tasks.DONE:
-                yield column, entries, counts
-            elif int(entries) in done:
-                raise StoreError("the Spark server had a task done twice.", where=self._spark.where, remedy=_ASK)
+            if column == tasks.DONE:
+                done.append((int(entries), int(counts)))
             else:
-                done[int(entries)] = int(counts)
-        self._check(done, whole=whole)
-        if whole:
-            self._done = done
+                yield column, entries, counts
+        count = len(done) if self._tasks is None else self._tasks
+        if sorted(number for number, _ in done) != list(range(count)):
+            raise StoreError("the Spark server did not have every task done once.", where=self._spark.where, remedy=_ASK)
+        self._done = dict(done)
 
 
 class SparkFiles(_OnSpark):
@@ -206,15 +238,11 @@ class SparkFiles(_OnSpark):
         *,
         count: int | None = None,
     ) -> None:
-        try:
-            with source_errors(name):
-                self._files = [_File.read(path.absolute(), name) for path in files]
-                schema = pq.read_schema(files[0])
-        except OSError as error:
-            raise SourceError(f"a file cannot be read: {error.strerror}.", where=name, remedy="Deliver it again.") from None
-        super().__init__(spark, name, schema, columns, release)
+        self._files = [_File.read(path.absolute(), name) for path in files]
+        super().__init__(spark, name, self._files[0].schema, columns, release)
         self._records = sum(sum(file.groups) for file in self._files)
-        self._parts = self._cut(count or min(max(self._records // TASK, 1), _TASKS))
+        self._parts = self._cut(count or max(self._records // TASK, 1))
+        self._tasks = len(self._parts)
 
     def _cut(self, count: int) -> list[list[Piece]]:
         """The row groups of tasks with about equally many records."""
@@ -224,35 +252,18 @@ class SparkFiles(_OnSpark):
             for group, records in enumerate(file.groups):
                 parts[first * count // max(self._records, 1)].setdefault(file, []).append(group)
                 first += records
-        pieces = [[Piece(str(file.path), *file.stamp, tuple(own)) for file, own in part.items()] for part in parts]
+        pieces = [[Piece(str(file.path), file.size, file.written, tuple(own)) for file, own in part.items()] for part in parts]
         return [part for part in pieces if part] or [[]]
 
     def snapshot(self) -> str:
         """The files' names, sizes, times and footers. Files of other releases are among them."""
-        seen = [(file.path.name, *_stamp(file.path, self._name), file.footer) for file in self._files]
+        files = [_File.read(file.path, self._name) for file in self._files]
+        seen = [(file.path.name, file.size, file.written, file.footer) for file in files]
         return f"{self._records} {hashlib.sha256(repr(seen).encode()).hexdigest()}"
-
-    def sample(self, columns: Sequence[str], count: int, key: bytes) -> pa.Table:
-        """See `RecordsInPlace`. The same records as `RelationInPlace` gives."""
-        known = self._count_records()
-        ends = np.cumsum([known[number] for number in range(len(known))])
-        total, taken = int(ends[-1]), list[tuple[int, bytes]]()
-        places = np.sort(make_random(key, "sample").choice(total, min(count, total), replace=False, shuffle=False))
-        cuts = np.searchsorted(places, ends[:-1])
-        within = [own - first for own, first in zip(np.split(places, cuts), (0, *ends[:-1]), strict=True)]
-        for number, blob, _ in self._run(columns, partial(tasks.take_part, within), whole=False):
-            taken.append((number, blob))
-        return self._table(columns, [blob for _, blob in sorted(taken, key=lambda pair: pair[0])])
 
     def _start(self, session: Any, selection: Selection, work: Work) -> Any:
         numbers = session.range(0, len(self._parts), 1, len(self._parts))
-        return numbers.mapInArrow(partial(tasks.run_pieces, self._parts, selection, work), _result())
-
-    def _check(self, done: dict[int, int], *, whole: bool) -> None:
-        super()._check(done, whole=whole)
-        is_short = whole and self._release is None and sum(done.values()) != self._records
-        if is_short or len(done) != len(self._parts):
-            raise StoreError("the Spark server did not have every task done.", where=self._spark.where, remedy=_ASK)
+        return numbers.mapInArrow(partial(tasks.run_pieces, self._parts, selection, work), _RESULT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,27 +271,23 @@ class _File:
     """A Parquet file as the driver finds it. `groups`: how many records each row group has."""
 
     path: Path
-    stamp: tuple[int, int]
+    size: int
+    written: int
     footer: str
     groups: tuple[int, ...]
+    schema: pa.Schema = field(compare=False)
 
     @classmethod
     def read(cls, path: Path, name: str) -> _File:
-        stamp = _stamp(path, name)
-        with path.open("rb") as file:
-            known = pq.read_metadata(file)
-            file.seek(-known.serialized_size - 8, os.SEEK_END)  # with its length, and a mark
-            footer = hashlib.sha256(file.read()).hexdigest()
-        return cls(path, stamp, footer, tuple(known.row_group(group).num_rows for group in range(known.num_row_groups)))
-
-
-def _stamp(path: Path, name: str) -> tuple[int, int]:
-    """Size in bytes, and when it was written."""
-    try:
-        known = path.stat()
-    except OSError as error:
-        raise SourceError(f"a file cannot be read: {error.strerror}.", where=name, remedy="Deliver it again.") from None
-    return known.st_size, known.st_mtime_ns
+        try:
+            with source_errors(name), path.open("rb") as file:
+                known, footer = os.fstat(file.fileno()), pq.read_metadata(file)
+                file.seek(-footer.serialized_size - 8, os.SEEK_END)  # with its length, and a mark
+                digest = hashlib.sha256(file.read()).hexdigest()
+        except OSError as error:
+            raise SourceError(f"a file cannot be read: {error.strerror}.", where=name, remedy="Deliver it again.") from None
+        groups = tuple(footer.row_group(group).num_rows for group in range(footer.num_row_groups))
+        return cls(path, known.st_size, known.st_mtime_ns, digest, groups, footer.schema.to_arrow_schema())
 
 
 class SparkTable(_OnSpark):
@@ -292,29 +299,16 @@ class SparkTable(_OnSpark):
         super().__init__(spark, name, spark.read_schema(table), columns, release)
 
     def snapshot(self) -> str:
-        """How many records there are, and a sum that is another, but for a chance of 2^-64, when a record is."""
-        total = sum(int(entries) for _, entries, _ in self._run(list(self._columns), tasks.sum_part)) % (1 << 64)
+        """How many records there are, and a sum of their hashes that is another, but for a chance of 2^-64, when a record is."""
+        total = sum(int(entries) for _, entries, _ in self._run([_HASH], tasks.sum_part)) % (1 << 64)
         return f"{sum(self._done.values())} {total}"
 
-    def sample(self, columns: Sequence[str], count: int, key: bytes) -> pa.Table:
-        """See `RecordsInPlace`: those with the smallest of numbers that are drawn. The same records as long as Spark reads the
-        table in the same parts and order."""
-        total, drawn = sum(self._count_records().values()), int(make_random(key, "sample").integers(1 << 63))
-        wanted, share = min(count, total), count + 8 * count**0.5 + 16
-        while True:
-            limit = min(int(share / max(total, 1) * _MOST), _MOST)
-            rows = list(self._run(columns, partial(tasks.draw_part, drawn, limit)))
-            numbers = np.concatenate([np.empty(0, np.uint64), *(np.frombuffer(own, np.uint64) for _, _, own in rows)])
-            if len(numbers) >= wanted:
-                smallest = np.argsort(numbers, kind="stable")[:wanted]
-                return self._table(columns, [blob for _, blob, _ in rows]).take(pa.array(smallest))
-            if limit == _MOST:
-                raise SourceError(_CODES["changed"][0], where=self._name, remedy=_CODES["changed"][1])
-            share *= 2
-
     def _start(self, session: Any, selection: Selection, work: Work) -> Any:
-        delivered = session.table(self._table_name).select(*map(_quote, selection.there))
-        return delivered.mapInArrow(partial(tasks.run_partition, selection, work), _result())
+        delivered = session.table(self._table_name)
+        if _HASH in selection.there:  # a cell that is missing leaves Spark's hash as it is
+            cells = (f"{name}, {name} IS NULL" for name in map(_quote, self._columns.values()))
+            delivered = delivered.selectExpr("*", f"xxhash64({', '.join(cells)}) AS {_HASH}")
+        return delivered.select(*map(_quote, selection.there)).mapInArrow(partial(tasks.run_partition, selection, work), _RESULT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,28 +346,10 @@ def _quote_parts(table: str) -> str:
     return ".".join(map(_quote, table.split(".")))
 
 
-def _name_kinds(types: Sequence[pa.DataType]) -> list[str]:
-    """DuckDB's names of types."""
-    with open_memory() as connection:
-        empty = pa.table([pa.array([], kind) for kind in types], names=[str(place) for place in range(len(types))])
-        return [str(kind) for kind in connection.from_arrow(empty).types] if types else []
-
-
-@cache
-def _result() -> Any:
-    """`tasks.RESULT` as Spark has it."""
-    types: Any = import_module("pyspark.sql.types")
-    kinds = (types.IntegerType(), types.BinaryType(), types.BinaryType())
-    made = types.StructType()
-    for name, kind in zip(tasks.RESULT.names, kinds, strict=True):
-        made = made.add(name, kind)
-    return made
-
-
 @cache
 def _connect(url: str, where: str) -> Any:
     """Once in a process."""
-    with _spark_errors(where, _read_host(url)):
+    with _spark_errors(where, url):
         try:
             os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it would write on the terminal what is told as an error
             grpc: Any = import_module("grpc")  # these are large: only where they are used
@@ -395,68 +371,30 @@ def _connect(url: str, where: str) -> Any:
     return session
 
 
-def _read_host(url: str) -> str:
-    """Host and port of an address, and nothing that may be secret."""
-    return url.removeprefix("sc://").partition("/")[0]
-
-
 @contextmanager
-def _spark_errors(where: str, host: str) -> Generator[None]:
+def _spark_errors(where: str, url: str) -> Generator[None]:
     """What Spark and the way to it say, in words of our own: theirs may quote cells, as of a view that cannot be computed, or a
-    token. Their warnings are about versions of pandas, which is not used, and about what does not answer, which is told."""
+    token. Their warnings are about versions of pandas, which is not used, and about what does not answer, which is told.
+    Meanwhile the program has a file: where it has none, as in a process that another one began, Spark's client takes it for a
+    test of its own, and ends it."""
     failed: ReleasePipelineError | None = None
+    program = vars(sys.modules["__main__"])
+    has_file = "__file__" in program
     try:
-        with _named_program(), warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            program.setdefault("__file__", "")
             yield
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in ("pyspark", "grpc"):
             raise
-        failed = _describe(error, where, host)
-    if failed is not None:
-        raise failed  # here nothing leads back to the exception and what it quotes
-
-
-def _describe(error: Exception, where: str, host: str) -> ReleasePipelineError:
-    name, text = type(error).__name__, str(error)
-    if name == "FutureTimeoutError":
-        what = f"no Spark Connect server answers at {host}."
-        remedy = "Start it, or correct the address: host, port, use_ssl=true for TLS (with a token it is TLS but to localhost)."
-    elif name == "PySparkValueError":
-        what, remedy = "the address has a parameter that Spark's client does not take.", "Correct it."
-    elif "UNAUTHENTICATED" in text:
-        what = f"the Spark server at {host} does not accept the token, or there is none."
-        remedy = "Let the environment have it: as SPARK_CONNECT_AUTHENTICATE_TOKEN, or in the whole address."
-    elif "TABLE_OR_VIEW_NOT_FOUND" in text or "NO_SUCH_CATALOG" in text or "CATALOG_NOT_FOUND" in text:
-        what, remedy = f"the Spark server at {host} knows no such table.", "Check its name, and the rights of this account."
-        return SourceError(what, where=where, remedy=remedy)
-    elif "ModuleNotFoundError" in text or "PACKAGE_NOT_INSTALLED" in text:
-        what = "the Python of Spark's workers lacks NumPy or PyArrow."
-        remedy = "Install both for them, and let spark.pyspark.python name that Python."
-    elif "PYTHON_VERSION_MISMATCH" in text:
-        what = "the Python of Spark's workers has another version than this one."
-        remedy = f"Let them have Python {sys.version_info.major}.{sys.version_info.minor}, named by spark.pyspark.python."
-    elif "maxResultSize" in text:
-        what = f"the Spark server at {host} may not send so much."
-        remedy = "Let its spark.driver.maxResultSize be larger."
-    elif name in ("PythonException", "SparkException", "AnalysisException"):
-        what, remedy = f"the Spark server at {host} could not do what it was asked ({name}).", "Its log says why."
-    else:
-        what = f"the Spark server at {host} does not answer, or refuses what it is asked ({name})."
-        return SparkGone(what, where=where, remedy=f"{_ASK} Its log may say why.")
-    return StoreError(what, where=where, remedy=remedy)
-
-
-@contextmanager
-def _named_program() -> Generator[None]:
-    """With a file for the program: where it has none, as in a process that another one began, Spark's client takes it for a test
-    of its own, and ends it."""
-    program: Any = sys.modules["__main__"]
-    has_file = hasattr(program, "__file__")
-    if not has_file:
-        program.__file__ = ""
-    try:
-        yield
+        host, name = url.removeprefix("sc://").partition("/")[0], type(error).__name__  # what is behind may be secret
+        pattern = next(own for own in _WRONG if re.search(own, f"{name}: {error}"))
+        kind = {_NO_TABLE: SourceError, "": SparkGone}.get(pattern, StoreError)
+        what, remedy = _WRONG[pattern]
+        failed = kind(what.format(host=host, name=name), where=where, remedy=remedy)
     finally:
         if not has_file:
-            del program.__file__
+            program.pop("__file__", None)
+    if failed is not None:
+        raise failed  # here nothing leads back to the exception and what it quotes

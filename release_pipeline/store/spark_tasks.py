@@ -6,7 +6,6 @@ could quote a cell and Spark would log it: a code goes to the driver in its plac
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,13 +21,18 @@ import pyarrow.parquet as pq
 _compute: Any = import_module("pyarrow.compute")  # its functions are made at run time
 _ipc: Any = import_module("pyarrow.ipc")
 Batches: TypeAlias = Iterable[pa.RecordBatch]
-Work: TypeAlias = Callable[[int, Batches], Batches]  # what a task of that number makes of its records: rows of `RESULT`
-Hashes: TypeAlias = npt.NDArray[np.uint64]
+Work: TypeAlias = Callable[[Batches], Batches]  # what a task makes of its records: rows of `RESULT`
 RESULT = pa.schema([("place", pa.int32()), ("entries", pa.binary()), ("counts", pa.binary())])
 DONE, FAILED = -1, -2  # in `place`: `entries` has the task's number, or a code; `counts` how many records it read
 BATCH = 1 << 17  # records that are read together
-_MERGED = 8  # counts of batches that are put together at once
+_MERGED = 1 << 18  # cells of batches, different in each, that are put together at once
 _BLOB = 1 << 19  # cells of a blob
+_PLAIN = {
+    pa.large_string(): pa.string(),
+    pa.string_view(): pa.string(),
+    pa.large_binary(): pa.binary(),
+    pa.float16(): pa.float32(),
+}
 _SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"  # as DuckDB trims
 
 
@@ -51,7 +55,7 @@ class Piece:
             known = Path(self.path).stat()
             if (known.st_size, known.st_mtime_ns) != (self.size, self.written):
                 raise CannotRead("changed")
-            with pq.ParquetFile(self.path) as file:
+            with pq.ParquetFile(self.path, read_dictionary=list(columns)) as file:  # texts as the codes that the file has
                 yield from file.iter_batches(BATCH, row_groups=list(self.groups), columns=list(columns), use_threads=False)
         except (FileNotFoundError, PermissionError):
             raise CannotRead("missing") from None
@@ -61,43 +65,38 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Selection:
-    """The columns that are read, with their names and types here, and which records are: those whose column `release` has this
-    text. A column there may have several names here."""
+    """The columns that are read, each by its name there and its name here, and which records are: those whose column `release`
+    has this text, and with `places` those of each task that are there, ascending. A column there may have several names here."""
 
-    columns: tuple[tuple[str, str, pa.DataType], ...]  # the name there, the name here, the type here
+    columns: tuple[tuple[str, str], ...]
     release: tuple[str, str] | None
+    places: Sequence[npt.NDArray[np.int64]] | None = None
 
     @property
     def there(self) -> list[str]:
         """The columns of the source that are read, each once."""
         more = [] if self.release is None else [self.release[0]]
-        return list(dict.fromkeys([*(there for there, _, _ in self.columns), *more]))
+        return list(dict.fromkeys([*(there for there, _ in self.columns), *more]))
 
     def choose(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """What is selected of a batch."""
+        """What is selected of a batch, in the types of the source; texts may be codes."""
         if self.release is not None:
             batch = batch.filter(has_entry(batch.column(self.release[0]), self.release[1]))
-        cells = [_as_type(batch.column(there), kind) for there, _, kind in self.columns]
-        schema = pa.schema([(here, kind) for _, here, kind in self.columns])
-        return pa.RecordBatch.from_arrays(cells, schema=schema) if cells else batch.select([])
-
-
-def _as_type(cells: Any, kind: pa.DataType) -> Any:
-    return cells if cells.type == kind else cells.cast(kind)
+        return batch.select([there for there, _ in self.columns]).rename_columns([here for _, here in self.columns])
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """The type that cells are given in: texts and floats have several forms in Arrow."""
+    """The type that cells are given in: some have several forms in Arrow."""
     if pa.types.is_dictionary(kind):
         return plain_type(kind.value_type)
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return pa.string()
-    return pa.float32() if pa.types.is_float16(kind) else kind
+    return _PLAIN.get(kind, kind)
 
 
 def has_entry(cells: Any, text: str) -> Any:
     """Whether each cell is this text without spaces around it, or this whole number."""
-    cells = _as_type(cells, plain_type(cells.type))
+    if pa.types.is_dictionary(cells.type):
+        return has_entry(cells.dictionary, text).take(cells.indices)
+    cells = cells.cast(plain_type(cells.type))
     if pa.types.is_string(cells.type):
         return _compute.equal(_compute.utf8_trim(cells, characters=_SPACES), text)
     whole = int(text) if re.fullmatch(r"0|-?[1-9][0-9]{0,18}", text) else None
@@ -129,11 +128,15 @@ def _run(number: int, selection: Selection, work: Work, batches: Batches) -> Ite
         nonlocal records
         for batch in batches:
             chosen = selection.choose(batch)
-            records += len(chosen)
+            first, records = records, records + len(chosen)
+            if selection.places is not None:
+                places = selection.places[min(number, len(selection.places) - 1)]  # in no task but these: the last is without any
+                begin, end = np.searchsorted(places, (first, records))
+                chosen = chosen.take(pa.array(places[begin:end] - first))
             yield chosen
 
     try:
-        rows = list(work(number, choose()))
+        rows = list(work(choose()))
     except Exception as error:
         rows, end = [], (FAILED, _code(error))
     else:
@@ -156,10 +159,10 @@ def _row(place: int, entries: bytes, counts: bytes | None = None) -> pa.RecordBa
 
 
 def write_blob(batch: pa.RecordBatch) -> bytes:
-    """A batch as bytes."""
-    into = pa.BufferOutputStream()
-    with _ipc.new_stream(into, batch.schema, options=_ipc.IpcWriteOptions(compression="zstd")) as writer:
-        writer.write_batch(batch)
+    """A batch as bytes, with no codes in it."""
+    into, schema = pa.BufferOutputStream(), pa.schema([(field.name, plain_type(field.type)) for field in batch.schema])
+    with _ipc.new_stream(into, schema, options=_ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_batch(batch.cast(schema))
     return into.getvalue().to_pybytes()
 
 
@@ -169,74 +172,23 @@ def read_blob(blob: bytes) -> pa.RecordBatch:
         return reader.read_next_batch()
 
 
-def count_part(function: Callable[[Batches], Batches], number: int, batches: Batches) -> Iterator[pa.RecordBatch]:
-    """What a function makes of the records of a task."""
-    yield from function(batches)
-
-
-def read_part(number: int, batches: Batches) -> Iterator[pa.RecordBatch]:
+def read_part(batches: Batches) -> Iterator[pa.RecordBatch]:
     """The records of a task, as they are delivered."""
     for batch in batches:
         if len(batch):
             yield _row(0, write_blob(batch))
 
 
-def take_part(places: Sequence[npt.NDArray[np.int64]], number: int, batches: Batches) -> Iterator[pa.RecordBatch]:
-    """The records of a task that are at these places of it, ascending."""
-    first, within = 0, places[number]
-    for batch in batches if len(within) else ():
-        begin, end = np.searchsorted(within, (first, first + len(batch)))
-        if end > begin:
-            yield _row(number, write_blob(batch.take(pa.array(within[begin:end] - first))))
-        first += len(batch)
-
-
-def draw_part(key: int, limit: int, number: int, batches: Batches) -> Iterator[pa.RecordBatch]:
-    """The records of a task whose number, drawn by the key, is at most the limit; with the number."""
-    seed, first = _mix(np.array([number], dtype=np.uint64) ^ np.uint64(key)), 0
-    for batch in batches:
-        drawn = _mix(_mix(np.arange(first, first + len(batch), dtype=np.uint64)) ^ seed)
-        first += len(batch)
-        taken = np.flatnonzero(drawn <= np.uint64(limit))
-        if len(taken):
-            yield _row(0, write_blob(batch.take(pa.array(taken))), drawn[taken].tobytes())
-
-
-def sum_part(number: int, batches: Batches) -> Iterator[pa.RecordBatch]:
-    """The sum of hashes of the records of a task."""
-    total = sum(int(hash_records(batch.columns).sum()) for batch in batches)
+def sum_part(batches: Batches) -> Iterator[pa.RecordBatch]:
+    """The sum of the hashes of the records of a task, which are in the first column."""
+    total = sum(int(batch.column(0).to_numpy().view(np.uint64).sum()) for batch in batches)
     yield _row(0, str(total).encode("ascii"))
 
 
-def count_nothing(number: int, batches: Batches) -> Iterator[pa.RecordBatch]:
+def count_nothing(batches: Batches) -> Iterator[pa.RecordBatch]:
     """Nothing but how many records there are, which every task tells."""
     for _ in batches:
         yield from ()
-
-
-def hash_records(columns: Sequence[Any]) -> Hashes:
-    """A number of each record, of all its cells in their order."""
-    hashes = np.zeros(len(columns[0]), dtype=np.uint64)
-    for cells in columns:
-        bits = _mix(_as_bits(cells))
-        if cells.null_count:
-            bits[cells.is_null().to_numpy(zero_copy_only=False)] = 1
-        hashes = _mix(hashes ^ bits)
-    return hashes
-
-
-def _as_bits(cells: Any) -> Hashes:
-    """Texts by a hash of each that is different; numbers as they are, equal ones alike; anything else by its text."""
-    if not (pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type)):
-        cells = _as_type(cells, pa.string())
-    if pa.types.is_string(cells.type):
-        coded = cells.dictionary_encode()
-        texts = (text.encode() for text in coded.dictionary.to_pylist())
-        hashes = [int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") for text in texts]
-        indices = coded.indices.fill_null(len(hashes)).to_numpy(zero_copy_only=False)
-        return np.array([*hashes, 0], dtype=np.uint64)[indices]
-    numbers = _unify_numbers(cells).fill_null(0).to_numpy(zero_copy_only=False)
-    return numbers.astype(np.float64 if numbers.dtype.kind == "f" else np.int64).view(np.uint64)
 
 
 def _unify_numbers(cells: Any) -> Any:
@@ -247,46 +199,31 @@ def _unify_numbers(cells: Any) -> Any:
     return _compute.if_else(_compute.is_nan(numbers), pa.scalar(np.nan, cells.type), numbers)
 
 
-def _mix(numbers: Hashes) -> Hashes:
-    """Numbers whose bits depend on all bits of these (splitmix64)."""
-    mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
-
-
-def count_cells(number: int, batches: Batches) -> Iterator[pa.RecordBatch]:
+def count_cells(batches: Batches) -> Iterator[pa.RecordBatch]:
     """The different cells of every column, and how many records of a task have each: blobs of `cells` and `times`."""
-    counters: list[_Counter] = []
+    columns: list[list[pa.RecordBatch]] = []
     for batch in batches:
-        counters = counters or [_Counter() for _ in batch.columns]
-        for counter, cells in zip(counters, batch.columns, strict=True):
-            counter.add(cells)
-    for column, counter in enumerate(counters):
-        counted = counter.finish()
-        for first in range(0, len(counted), _BLOB):
-            yield _row(column, write_blob(counted.slice(first, _BLOB)))
+        columns = columns or [[] for _ in batch.columns]
+        for parts, cells in zip(columns, batch.columns, strict=True):
+            counted = _compute.value_counts(cells)
+            values = counted.field("values").cast(plain_type(cells.type))
+            parts.append(_pair(_unify_numbers(values), counted.field("counts").cast(pa.int64())))
+            if sum(map(len, parts)) > max(_MERGED, 2 * len(parts[0])):  # of that the first may be all that was merged before
+                parts[:] = [sum_cells(parts)]
+    for column, parts in enumerate(columns):
+        summed = sum_cells(parts)
+        for first in range(0, len(summed), _BLOB):
+            yield _row(column, write_blob(summed.slice(first, _BLOB)))
 
 
 def _pair(cells: Any, times: Any) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([cells, times.cast(pa.int64())], names=["cells", "times"])
+    return pa.RecordBatch.from_arrays([cells, times], names=["cells", "times"])
 
 
-class _Counter:
-    """The different cells of a column, and how many records have each, from batch after batch."""
-
-    def __init__(self) -> None:
-        self._parts: list[pa.RecordBatch] = []
-
-    def add(self, cells: Any) -> None:
-        """Count some more."""
-        counted = _compute.value_counts(_unify_numbers(cells))
-        self._parts.append(_pair(counted.field("values"), counted.field("counts")))
-        if len(self._parts) > _MERGED:
-            self._parts = [self.finish()]
-
-    def finish(self) -> pa.RecordBatch:
-        """The counts of all cells that were added."""
-        together = pa.Table.from_batches(self._parts).combine_chunks()
-        summed = together.group_by("cells", use_threads=False).aggregate([("times", "sum")]).combine_chunks()
-        return _pair(*(summed.column(name).combine_chunks() for name in ("cells", "times_sum")))
+def sum_cells(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """The different cells of some parts, each with how often it is in all of them."""
+    cells, times = (pa.concat_arrays([part.column(name) for part in parts]) for name in ("cells", "times"))
+    coded = cells.dictionary_encode(null_encoding="encode")
+    sums = np.zeros(len(coded.dictionary), dtype=np.int64)
+    np.add.at(sums, coded.indices.to_numpy(), times.to_numpy())
+    return _pair(coded.dictionary, pa.array(sums))

@@ -183,6 +183,8 @@ def test_a_view_gives_the_numbers_of_duckdb(
     few, again, others = (there.sample(list(COLUMNS), 20, key) for key in (KEY, KEY, KEY[::-1]))
     assert len(few) == len(others) == 20
     assert as_rows(few.to_batches()) == as_rows(again.to_batches()) != as_rows(others.to_batches())
+    there._done = {0: sum(there._done.values())}  # as if it had come in one part when it was counted
+    assert as_rows(there.sample(list(COLUMNS), 20, KEY).to_batches()) == as_rows(few.to_batches())
     before = there.snapshot()
     assert before == SparkTable(address, "people", COLUMNS, release).snapshot()
     session.sql(
@@ -190,6 +192,37 @@ def test_a_view_gives_the_numbers_of_duckdb(
         "FROM all_people WHERE age >= 20 OR age IS NULL"
     )
     assert SparkTable(address, "people", COLUMNS, release).snapshot() != before
+
+
+def test_a_snapshot_is_of_every_cell_and_of_its_column(address: SparkAddress, tmp_path: Path) -> None:
+    """Both zeros are one, and so is every NaN; a hole is no cell, and is of its column."""
+    odd = np.array([0x7FF8000000000001], dtype=np.uint64).view(np.float64)[0]
+    records: dict[str, list[tuple[Any, Any, Any]]] = {
+        "zero": [(0.0, "a", 1)],
+        "minus": [(-0.0, "a", 1)],
+        "nan": [(np.nan, "b", 2)],
+        "odd": [(odd, "b", 2)],
+        "hole": [(None, None, 3)],
+        "first": [(None, "a", 1)],
+        "second": [(1.0, None, 1)],
+        "third": [(1.0, "a", None)],
+        "letter": [(0.0, "A", 1)],
+        "twice": [(0.0, "a", 1)] * 2,
+        "number": [(0.0, "a", 2)],
+    }
+    session, found = spark._connect(address.url, address.where), dict[str, str]()
+    for name, rows in records.items():
+        wages, towns, ages = zip(*rows, strict=True)
+        table = pa.table(
+            {"wage": pa.array(wages, pa.float64()), "town": pa.array(towns, pa.string()), "age": pa.array(ages, pa.int8())}
+        )
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+        session.read.parquet(str(tmp_path / f"{name}.parquet")).createOrReplaceTempView(f"snapshot_{name}")
+        columns = {"pay": "wage", "town": "town", "age": "age"}
+        found[name] = SparkTable(address, f"snapshot_{name}", columns, None).snapshot()
+    assert found.pop("minus") == found["zero"]
+    assert found.pop("odd") == found["nan"]
+    assert len(set(found.values())) == len(found)
 
 
 def test_a_view_that_shows_nobody_is_counted(address: SparkAddress, tmp_path: Path) -> None:

@@ -49,6 +49,29 @@ def test_tallies_are_compared_as_their_records_are(entries: list[int], others: l
     assert find_gap(Tally.of(np.array(entries)), Tally.of(np.array(others))) == pytest.approx(max(gaps))
 
 
+NUMBERS: dict[str, Any] = {
+    "whole": lambda random, count: random.integers(-50, 5000, count),
+    "far": lambda random, count: random.integers(-(1 << 63), (1 << 63) - 1, count),
+    "near": lambda random, count: (1 << 62) + random.integers(0, 2000, count),
+    "small": lambda random, count: random.integers(0, 255, count).astype(np.uint8),
+    "skewed": lambda random, count: np.exp(random.normal(0, 2, count)).round(2),
+    "single": lambda random, count: random.random(count).astype(np.float32),
+    "odd": lambda random, count: random.choice([-np.inf, np.inf, 0.0, -0.0, 1.0, -1e308, 1e308, 5e-324, 1e-323], count),
+    "tiny": lambda random, count: random.choice([0.0, 5e-324, 1e-323, 2.5e-323], count),
+}
+
+
+@given(kind=st.sampled_from(sorted(NUMBERS)), seed=st.integers(0, 1 << 32), count=st.integers(1, 60))
+def test_steps_say_of_every_number_what_a_search_does(kind: str, seed: int, count: int) -> None:
+    """Next to each first too, and where numbers are too near for steps."""
+    random = np.random.default_rng(seed)
+    firsts: Any = np.unique(NUMBERS[kind](random, count))
+    numbers = np.concatenate([NUMBERS[kind](random, 5000), firsts])
+    if firsts.dtype.kind == "f":
+        numbers = np.concatenate([numbers, *(np.nextafter(firsts, firsts.dtype.type(end)) for end in (-np.inf, np.inf))])
+    assert np.array_equal(batches.count_up_to(firsts, numbers), np.searchsorted(firsts, numbers, side="right"))
+
+
 class Records:
     """Made-up records of numbers, numbers with many entries, and texts, with the groups of their entries."""
 

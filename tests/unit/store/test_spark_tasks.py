@@ -19,18 +19,18 @@ import pyarrow.parquet as pq
 import pytest
 
 import release_pipeline
+from release_pipeline.errors import StoreError
+from release_pipeline.rows.batches import TextCells
 from release_pipeline.store import spark_tasks
 from release_pipeline.store.raw import create_macros, entry_macro
+from release_pipeline.store.spark import SparkFiles
 from release_pipeline.store.spark_tasks import (
     DONE,
     FAILED,
     Piece,
     Selection,
     count_cells,
-    count_part,
-    draw_part,
     has_entry,
-    hash_records,
     read_blob,
     run_pieces,
 )
@@ -42,7 +42,7 @@ def run(file: Path, work: Any, *, release: tuple[str, str] | None = None) -> lis
     """The rows of a task that reads a file of one row group."""
     known, schema = file.stat(), pq.read_schema(file)
     parts = [[], [Piece(str(file), known.st_size, known.st_mtime_ns, (0,))]]
-    columns = tuple((field.name, f"{field.name} here", spark_tasks.plain_type(field.type)) for field in schema)
+    columns = tuple((name, f"{name} here") for name in schema.names)
     numbers = pa.record_batch([pa.array([1])], names=["id"])
     rows = [row for batch in run_pieces(parts, Selection(columns, release), work, [numbers]) for row in batch.to_pylist()]
     return [(row["place"], row["entries"], row["counts"]) for row in rows]
@@ -78,6 +78,21 @@ def test_cells_are_counted_however_many_batches_are_put_together(
         assert own == {cell: expected.count(cell) for cell in expected}
 
 
+def test_texts_that_a_file_has_as_codes_have_the_entries_of_others() -> None:
+    """Missing ones too, whether the code or its text is missing, and as many codes as their type can have."""
+    many = [f"t{number}" for number in range(128)]
+    coded = [
+        pa.DictionaryArray.from_arrays(pa.array([2, 0, None, 1, 3], pa.int8()), pa.array(["b", None, "a", "c"])),
+        pa.DictionaryArray.from_arrays(pa.array([*range(128), None], pa.int8()), pa.array(many)),
+    ]
+    for cells, texts in zip(coded, (("a", "b"), tuple(many[::-1])), strict=True):
+        encoder = TextCells(texts, np.arange(len(texts)))
+        assert encoder.find(cells).tolist() == encoder.find(cells.cast(pa.string())).tolist()
+        text = cells.dictionary[0].as_py()
+        assert has_entry(cells, text).to_pylist() == has_entry(cells.cast(pa.string()), text).to_pylist()
+    assert TextCells(("a", "b"), np.arange(2)).find(coded[0]).tolist() == [0, 1, 2, 2, 2]
+
+
 TEXTS = ["2026", " 2026", "\u00a02026\u3000", "\t2026", "2026.0", "02026", "", " ", None, "-1", "1"]
 NUMBERS = [2026, -1, 0, 1, None]
 FLOATS = [2026.0, -0.0, 0.5, 1e19, float(1 << 53), math.nan, math.inf, None]
@@ -107,40 +122,6 @@ def test_a_release_is_compared_as_duckdb_does(cells: list[Any], kind: pa.DataTyp
     assert [(bool(found),) for found in has_entry(array, text).to_pylist()] == expected
 
 
-def test_draws_are_as_likely_for_each_record_and_the_same_for_a_key() -> None:
-    """Of 40 records in batches of 10 a quarter is drawn; over 2,000 keys each comes some 500 times."""
-    batches = [pa.record_batch([pa.array(range(first, first + 10))], names=["id"]) for first in range(0, 40, 10)]
-
-    def draw(key: int) -> list[int]:
-        drawn = [row for made in draw_part(key, 1 << 62, 3, batches) for row in made.to_pylist()]
-        assert all((np.frombuffer(row["counts"], np.uint64) <= 1 << 62).all() for row in drawn)
-        return [number for row in drawn for number in read_blob(row["entries"]).column("id").to_pylist()]
-
-    times = np.bincount([number for key in range(2000) for number in draw(key)], minlength=40)
-    assert times.min() > 400
-    assert times.max() < 600
-    assert abs(times.sum() - 20_000) < 600
-    assert draw(5) == draw(5) != draw(6)
-
-
-def test_hashes_tell_records_apart_and_not_equal_ones() -> None:
-    """By every cell and its column; both zeros are one, and so is every NaN; a hole is no cell."""
-    odd = np.array([0x7FF8000000000001], dtype=np.uint64).view(np.float64)[0]
-    columns = [
-        pa.array([0.0, -0.0, math.nan, odd, None, 1.0, 1.0, 0.0]),
-        pa.array(["a", "a", "b", "b", None, "a", None, "A"]),
-        pa.array([1, 1, 2, 2, 3, 1, 1, 1], pa.int8()),
-    ]
-    hashes = hash_records(columns).tolist()
-    assert hashes[0] == hashes[1]
-    assert hashes[2] == hashes[3]
-    assert len(set(hashes)) == 6
-    assert (
-        hash_records([pa.array([1, 2]), pa.array([2, 1])]).tolist() != hash_records([pa.array([2, 1]), pa.array([1, 2])]).tolist()
-    )
-    assert len(hash_records([pa.array([1, None], pa.date32()), pa.array([True, False])])) == 2
-
-
 def quote_cells(error: type[Exception], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Raises what quotes a cell, after some were given."""
     for batch in batches:
@@ -154,7 +135,7 @@ def quote_cells(error: type[Exception], batches: Iterable[pa.RecordBatch]) -> It
 def test_an_exception_becomes_a_code_and_nothing_else_is_given(tmp_path: Path, error: type[Exception], code: bytes) -> None:
     """Where it stands, no row tells a part of what was counted."""
     pq.write_table(pa.table({"t": [CANARY]}), tmp_path / "a.parquet")
-    [row] = run(tmp_path / "a.parquet", partial(count_part, partial(quote_cells, error)))
+    [row] = run(tmp_path / "a.parquet", partial(quote_cells, error))
     assert row == (FAILED, code, b"1")
 
 
@@ -174,6 +155,33 @@ def test_a_task_tells_its_number_and_how_many_records_it_read(tmp_path: Path) ->
     piece = Piece(str(file), file.stat().st_size, 0, (0,))
     [made] = run_pieces([[piece]], Selection((), ("year", "1")), spark_tasks.count_nothing, numbers)
     assert made.column("entries").to_pylist() == [b"unreadable"]
+
+
+class Told:
+    """A server that gives these rows, whatever is asked."""
+
+    where = "site.yaml: spark"
+
+    def __init__(self, *rows: tuple[int, bytes, bytes]) -> None:
+        self.rows = rows
+
+    def run(self, start: Any, name: str) -> Iterator[tuple[int, bytes, bytes]]:
+        """All rows."""
+        yield from self.rows
+
+
+@pytest.mark.parametrize("told", [(), (b"0", b"0"), (b"1",), (b"0", b"1")])
+def test_a_pass_counts_if_every_task_tells_once_that_it_is_done(tmp_path: Path, told: tuple[bytes, ...]) -> None:
+    """Files are one task here; another number is refused, and so is one that comes twice."""
+    pq.write_table(pa.table({"x": [1, 2]}), tmp_path / "a.parquet")
+
+    def count(*numbers: bytes) -> pa.Table:
+        server: Any = Told((0, b"some", b"any"), *((DONE, number, b"2") for number in numbers))
+        return SparkFiles(server, "files", [tmp_path / "a.parquet"], {"x": "x"}, None).reduce(["x"], spark_tasks.count_nothing)
+
+    assert len(count(b"0")) == 1
+    with pytest.raises(StoreError, match="did not have every task done once"):
+        count(*told)
 
 
 @pytest.mark.parametrize("name", ["store/spark_tasks", "mechanisms/basis/counting", "rows/batches"])
