@@ -38,6 +38,12 @@ if TYPE_CHECKING:
 
 
 TABLES = (".csv", ".tsv")
+_TABLES = {
+    "Delta": LOG,
+    "Iceberg": "metadata/*.metadata.json*",
+    "Hudi": ".hoodie",
+    "DuckLake": "ducklake-*.parquet",
+}  # their signs
 _NONE: Mapping[str, Derived] = {}
 _DELIMITERS = (",", ";", "\t", "|")
 _HEADER_BYTES = 1 << 20
@@ -261,7 +267,7 @@ def list_parquet(folder: Path) -> tuple[Path, ...]:
 
 def _refuse_tables(folder: Path) -> None:
     """Refuse a folder in a table whose log is not read: files that no longer belong to the table may lie there."""
-    for kind, sign in (("Delta", LOG), ("Iceberg", "metadata/*.metadata.json*"), ("Hudi", ".hoodie")):
+    for kind, sign in _TABLES.items():
         if any(any(place.glob(sign)) for place in (folder.resolve(), *folder.resolve().parents)):
             what = f"this folder belongs to a table of {kind}: records that were deleted from the table may lie in it."
             remedy = "Name the folder of the whole table." if kind == "Delta" else OTHERWISE

@@ -257,17 +257,18 @@ def test_every_file_of_a_table_is_known_as_confidential(tmp_path: Path) -> None:
 
 
 def test_folders_of_tables_whose_log_is_not_read_are_refused(tmp_path: Path) -> None:
-    """Iceberg's and Hudi's, also below the folder with the log; and a part of a Delta table."""
+    """Of Iceberg, Hudi and DuckLake, also below the folder with the log; and a part of a Delta table."""
     for sign, kind in (
         ("metadata/00001-a.metadata.json", "Iceberg"),
         (".hoodie/hoodie.properties", "Hudi"),
         ("_delta_log/a", "Delta"),
+        ("data/day=1/people/ducklake-1.parquet", "DuckLake"),
     ):
         people = tmp_path / kind / "data" / "day=1" / "people"
         people.mkdir(parents=True)
         pq.write_table(pa.table({"id": [1]}), people / "a.parquet")
         assert read(people.parent) == [1]
-        (tmp_path / kind / sign).parent.mkdir()
+        (tmp_path / kind / sign).parent.mkdir(exist_ok=True)
         (tmp_path / kind / sign).touch()
         refuse(people.parent, f"this folder belongs to a table of {kind}: records that were deleted")
 
