@@ -41,6 +41,7 @@ from release_pipeline.store.source import SourceReader
 from release_pipeline.store.vault import ReleaseWorkspace
 
 CELLS_OF = "cells_"  # the beginning of the names of tables of cells
+_OTHERWISE = ("BIT", "TIME WITH TIME ZONE", "UHUGEINT")  # types that Arrow delivers as others
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +71,14 @@ def find_in_place(
     release: ReleaseFilter | None,
 ) -> RecordsInPlace | None:
     """Return the place of records that stay in their source: if only counts are needed, and the site's engine can count cells of
-    all their types there. The column of the person may have any type."""
+    all their types there. The column of the person may have any type that is the same in a copy."""
     if not policy.is_only_counted:
         return None
     counted = [name for name in columns if name != policy.person_column]
     place = workspace.open_in_place(source, columns, release, engine=site.engine, workers=find_workers(site))
-    return place if place is not None and all(COUNTED.fullmatch(place.kinds[name]) for name in counted) else None
+    if place is None or not counted or not all(COUNTED.fullmatch(place.kinds[name]) for name in counted):
+        return None
+    return None if place.kinds.get(policy.person_column or "") in _OTHERWISE else place
 
 
 def keep_records(
@@ -99,6 +102,11 @@ def keep_records(
 def hash_tables(workspace: ReleaseWorkspace, tables: Sequence[str], snapshot: str) -> tuple[str, dict[str, dict[str, str]]]:
     """Return the snapshot of records in their source, and the hashes of these tables of the vault."""
     return snapshot, {table: workspace.hash_table(table) for table in tables}
+
+
+def hash_people(policy: Policy, workspace: ReleaseWorkspace) -> dict[str, str]:
+    """Return the hashes of the table of persons; none where no column has them."""
+    return {} if policy.person_column is None or "people" not in workspace.tables() else workspace.hash_table("people")
 
 
 def list_checked(ingested: Ingested) -> list[str]:

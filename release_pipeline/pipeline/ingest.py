@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from release_pipeline.formats.passed_stages import Ingested
+from release_pipeline.formats.passed_stages import Ingested, Validated
 from release_pipeline.ledger.looks import begin_run
-from release_pipeline.pipeline.checkpoints import write_checkpoint
+from release_pipeline.pipeline.checkpoints import find_checkpoint, write_checkpoint
 from release_pipeline.pipeline.context import StageContext, StageResult
 from release_pipeline.pipeline.in_place import choose_columns, hash_tables, keep_records, refuse_changed
 from release_pipeline.pipeline.reading import NO_RELEASES, count_releases, refuse
@@ -18,20 +18,30 @@ from release_pipeline.rows.checks import match_header, readable_without
 from release_pipeline.store.source import FileSource
 
 
+def find_table_version(context: StageContext) -> int | None:
+    """Return the version of a Delta table that the release was charged for: only its records can end what was begun. None where
+    nothing was charged."""
+    if context.policy.source.path is None or context.read_status().charge is None:
+        return None
+    with context.open_workspace() as workspace:
+        known = find_checkpoint(context, workspace, Validated) or find_checkpoint(context, workspace, Ingested)
+    return None if known is None else known.table_version
+
+
 def ingest(context: StageContext) -> StageResult:
     """Write `raw`, the needed columns of this release's records, as the source delivered them. Refused without a population and
     room under its cap: the binding check comes with the charge."""
     policy = context.policy
     context.check_may_begin()
     try_formats(policy)
-    source = context.open_source()
+    source = context.open_source(find_table_version(context))
     delivered = version_of(context.site, source)
     names, checks = match_header(source.header, policy)
     refuse(source.name, [check for check in checks if not readable_without(check, policy)])
     outside = count_releases(policy, source, names) or NO_RELEASES
     columns, release = choose_columns(policy, source, context.id.release)
     context.progress(f"ingesting {source.name}")
-    origins = list_origins(context.site, policy.source)
+    origins = list_origins(context.site, policy.source, source.files if isinstance(source, FileSource) else ())
     with context.open_workspace() as workspace:
         check_vaults(context.site, policy.population, workspace)
         workspace.forget(["ingested", "validated"])

@@ -37,7 +37,7 @@ from release_pipeline.pipeline.reading import (
     release_filter,
     typed_column,
 )
-from release_pipeline.pipeline.sources import find_home, find_source_like, list_file_origins
+from release_pipeline.pipeline.sources import find_home, find_source_like, list_file_origins, list_files
 from release_pipeline.pipeline.tables import write_together
 from release_pipeline.policy import Policy
 from release_pipeline.policy.loading.load import read_policy
@@ -134,7 +134,7 @@ def note_masking(policy: Policy, policy_file: Path, file: Path, *, by: str, evid
         setting = own_setting(read_yaml(read_policy(policy_file)).value).summary
         compared = say_compared([f"masked by {setting}" + ", with exact scales and errors" * evidence])
         is_here = policy_file.resolve() == site.policy_file(policy.policy).resolve()
-        origins = list_file_origins(site, file)
+        origins = list_file_origins(site, list_files(file))
         note_look(site, policy, by=by, digest=origins[-1], compared=compared, origins=origins, is_here=is_here)
 
 
@@ -184,10 +184,8 @@ def _mask(policy: Policy, raw: RawTable, release: str | None, noticed: tuple[str
     taken: dict[str, Clamping] = {}
     for name, column in policy.noise_columns.items():
         original, grid = read("records", [name]).column(0).to_numpy(), column.coded_grid
-        if column.reasons:
-            numbers, is_value = read_values(policy, name, raw)
-            original = numbers[is_value]
-        taken[name] = measure_clamping(original, column.exact_grid)
+        numbers, is_value = read_values(policy, name, raw) if column.reasons else (original, slice(None))
+        taken[name] = measure_clamping(numbers[is_value], column.exact_grid)
         before, after = compare_values(
             column, grid.snap(original[records]), masked.column(name).to_numpy(), is_nobodys=policy.rows_are_nobodys
         )

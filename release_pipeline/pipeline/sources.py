@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -63,49 +63,52 @@ def hash_file(file: Path) -> str:
         raise SourceError(f"the file cannot be read: {error.strerror}.", where=str(file)) from None
 
 
-def list_file_origins(site: Site, file: Path) -> list[str]:
-    """Return the origins of a file: of its place, and of its content."""
-    place, home = file.resolve(), site.home.resolve()
-    inside = place.relative_to(home) if place.is_relative_to(home) else place  # the site may be moved, or restored elsewhere
-    return [_hash_place(site, str(inside)), hash_content(site, file)]
+def list_file_origins(site: Site, files: Iterable[Path]) -> list[str]:
+    """Return the origins of files: of the place of each, and of its content."""
+    origins, home = list[str](), site.home.resolve()
+    for file in files:
+        place = file.resolve()
+        inside = place.relative_to(home) if place.is_relative_to(home) else place  # the site may be moved, or restored elsewhere
+        origins += [_hash_place(site, str(inside)), hash_content(site, file)]
+    return origins
 
 
-def list_origins(site: Site, source: Source) -> list[str]:
+def list_origins(site: Site, source: Source, files: Sequence[Path] = ()) -> list[str]:
     """Return the origins of a declared source, as it is now: of its text, of its place, and of its content where it is a file or
-    a folder."""
+    a folder. `files`: those that have its records, where they are known."""
     origins = [_hash_place(site, _write(source))]
     if source.path is None:
         origins.append(_hash_place(site, expand(_write(source), site.environment)))
     else:
-        files = _list_files(_find_file(site, source.path))
-        origins += [origin for file in files for origin in list_file_origins(site, file)]
+        origins += list_file_origins(site, files or list_files(_find_file(site, source.path)))
     return list(dict.fromkeys(origins))
 
 
 def find_source_like(site: Site, file: Path, *, strict: bool) -> str:
     """Return why a file is confidential here: it is in the vault, or it is a source of this site, the same file or with the same
-    content; empty where it is neither. `strict`: refuse where that cannot be decided, because a place depends on a variable that
-    is not set."""
+    content; empty where it is neither; of a folder, why a file in it is. `strict`: refuse where that cannot be decided, because a
+    place depends on a variable that is not set."""
     if file.resolve().is_relative_to(site.vault.resolve()):
         return "it lies in the vault"
     events: tuple[Event, ...] = ()
     if site.has_registry:
         with site.open_registry(read_only=True) as registry:
             events = registry.events
+    files = [file, *list_files(file)]
     for written in dict.fromkeys(_list_paths(site, events)):
         try:
             place = _find_file(site, written)
-            sources = [place, *_list_files(place)]
+            sources = [place, *list_files(place)]
         except SourceError:
             if strict:
                 raise
             continue
-        if any(source.resolve() == file.resolve() or is_same_file(source, file) for source in sources):
+        if any(source.resolve() == own.resolve() or is_same_file(source, own) for source in sources for own in files):
             return f"it is the source {written}"
-        if any(_has_same_content(source, file) for source in sources):
+        if any(_has_same_content(source, own) for source in sources for own in files):
             return f"it has the content of the source {written}"
     known = {origin for event in events if _is_of_a_source(event) for origin in event.content.get("origins", ())}
-    if known and hash_content(site, file) in known:
+    if known and any(hash_content(site, own) in known for own in files if own.is_file()):
         return "it has the content of what was a source"
     return ""
 
@@ -114,11 +117,11 @@ def _is_of_a_source(event: Event) -> bool:
     return event.kind == RESERVED or (event.kind == "looked" and event.content["on"] == "mask")
 
 
-def _list_files(path: Path) -> tuple[Path, ...]:
+def list_files(path: Path) -> tuple[Path, ...]:
     """Return the files that a source has: one, or those of a folder; none where nothing is there. Of a Delta table also those of
     earlier versions, and of its log, which has cells: they are of the same people."""
     if (path / LOG).is_dir():
-        return tuple(sorted(file for file in path.rglob("*.parquet") if file.is_file()))
+        return tuple(sorted(file for file in path.rglob("*") if file.is_file()))
     if path.is_dir():
         return list_parquet(path)
     return (path,) if path.is_file() else ()

@@ -13,6 +13,7 @@ from release_pipeline.masking.microaggregate import take_clamping
 from release_pipeline.pipeline.checkpoints import read_checkpoint, write_checkpoint
 from release_pipeline.pipeline.context import NOT_MET, StageContext, StageResult
 from release_pipeline.pipeline.in_place import (
+    hash_people,
     hash_tables,
     list_checked,
     list_people,
@@ -41,13 +42,15 @@ from release_pipeline.rows.validate import judge_own_suite, judge_suite, list_ve
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The counts for the checks of a release, the warnings, the version of it all, the number of records and the header."""
+    """The counts for the checks of a release, the warnings, the version of it all, the number of records and the header.
+    `is_in_place`: the records stay in their source, and whose they are was written when they were ingested."""
 
     checks: tuple[Check, ...]
     noticed: tuple[str, ...]
     version: str
     records: int
     columns: tuple[str, ...]
+    is_in_place: bool
 
 
 def validate(context: StageContext) -> StageResult:
@@ -63,7 +66,7 @@ def validate(context: StageContext) -> StageResult:
     if not all(verdict.passed for verdict in verdicts):
         context.count_refusal()
         with context.open_workspace() as workspace:
-            workspace.drop(["records", "people"])
+            workspace.drop(["records"] if counted.is_in_place else ["records", "people"])
             workspace.forget(["validated"])
         context.record_blocked(" ".join((NOT_MET, *messages)), code=DataRefused.code)
         return StageResult("validated", "", {}, verdicts=tuple(verdicts))
@@ -71,9 +74,10 @@ def validate(context: StageContext) -> StageResult:
         checkpoint = read_checkpoint(context, workspace, Ingested, check=True, read={"raw": list_read_again(policy)})
         tables = list_checked(checkpoint)
         content = hash_tables(workspace, tables, checkpoint.snapshot)
+        people = hash_people(policy, workspace)
         taken = take_clamping(policy, partial(read_numbers, policy, workspace, checkpoint))
         noticed = [*counted.noticed, *notice_clamping(taken, policy)]
-        if counted.version != context.hash_version([checkpoint.version, checkpoint.records, content]):
+        if counted.version != context.hash_version([checkpoint.version, checkpoint.records, content, people]):
             raise NotPassed(
                 "another run ingested or validated it meanwhile.",
                 where=str(context.id),
@@ -141,6 +145,6 @@ def collect_checks(context: StageContext) -> Counted:
                     derived=policy.derive.keys() & tables.keys(),
                 )
             content = hash_tables(workspace, list_checked(checkpoint), checkpoint.snapshot)
-            version = context.hash_version([checkpoint.version, facts.records, content])
+            version = context.hash_version([checkpoint.version, facts.records, content, hash_people(policy, workspace)])
     noticed = [*notice(facts, policy), *notice_releases(checkpoint.outside, policy)]
-    return Counted(tuple(checks), tuple(noticed), version, facts.records, columns)
+    return Counted(tuple(checks), tuple(noticed), version, facts.records, columns, bool(checkpoint.snapshot))

@@ -27,6 +27,8 @@ _KINDS = {"string": "VARCHAR", "long": "BIGINT", "integer": "INTEGER", "short": 
 MOST_PARTITIONS = 500  # DuckDB takes up to 1,000 parts of a union
 OTHERWISE = "Name it as a table of Spark (spark: NAME), or write its records to a folder of their own."
 
+_GONE = "Restore its files. If they are gone, run the release from its start, or its next revision if it was charged."
+
 
 @dataclass(frozen=True, slots=True)
 class DeltaVersion:
@@ -85,11 +87,11 @@ def read_delta(folder: Path, number: int | None) -> DeltaVersion:
     except BaseException as caught:  # a panic of Rust is no Exception
         caught.args = ()  # they may quote the log, which has cells
         what = "the Delta table" if number is None else f"version {number} of the Delta table, which the release began with,"
-        remedy = f"Repair the table, then run the release from its start. {OTHERWISE}"
+        remedy = f"Repair the table, then run the release from its start. {OTHERWISE}" if number is None else _GONE
         raise SourceError(f"{what} cannot be read by deltalake.", where=where, remedy=remedy) from None
     if not all(file.is_file() and file.resolve().is_relative_to(place) for file in values):
         what = f"a file of version {version} of the Delta table is not in its folder: it was vacuumed, or is elsewhere."
-        raise SourceError(what, where=where, remedy=f"Run the release from its start. {OTHERWISE}")
+        raise SourceError(what, where=where, remedy=f"Repair the table. {OTHERWISE}" if number is None else _GONE)
     if not all(partitions.values()) or len({*values.values()}) > MOST_PARTITIONS:
         what = f"at most {MOST_PARTITIONS} partitions are read, by days, whole numbers and texts."
         raise SourceError(what, where=where, remedy=OTHERWISE)

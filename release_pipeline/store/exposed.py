@@ -23,7 +23,7 @@ _TOGETHER = 1 << 18  # rows that are read together
 @dataclass(frozen=True, slots=True)
 class Sums:
     """Sums of keyed hashes over the rows on people outside the releases' schemas, table by table. Only with the key can anyone
-    change, add or remove a row and keep its sum; the sum after a release follows from that before it."""
+    change, add or remove a row with a hash and keep its sum; the sum after a release follows from that before it."""
 
     exposed: int
     identities: int

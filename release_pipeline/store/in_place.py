@@ -144,11 +144,13 @@ def open_table(records: pa.Table, name: str) -> Generator[RawTable]:
 def read_persons(batches: Iterable[pa.RecordBatch], column: str, name: str, key: bytes) -> Iterator[pa.Array]:
     """Yield the persons of a column as it is delivered, as hashes under a key: no cell is stored."""
     waiting: list[pa.RecordBatch] = []
+    count = 0
     for batch in batches:
         waiting.append(batch)
-        if sum(map(len, waiting)) >= _HASHED:
+        count += len(batch)
+        if count >= _HASHED:
             yield from _hash_persons(waiting, column, name, key)
-            waiting = []
+            waiting, count = [], 0
     if waiting:
         yield from _hash_persons(waiting, column, name, key)
 

@@ -27,6 +27,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from release_pipeline.errors import StoreError, is_full, spill_full
 
 PERSON = 16  # bytes that are kept of a person's hash
+_TIMED = 24  # and of how many records it has
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 Part: TypeAlias = tuple[Bytes, npt.NDArray[np.int64]]  # different rows, ascending, and how often each was there
 _TOGETHER = 1 << 19  # rows that are sorted together, as a rule
@@ -53,8 +54,9 @@ def as_rows(hashes: pa.Array) -> Bytes:
 def hash_persons(hashes: pa.Array, key: bytes) -> Bytes:
     """Return the hash under a key of each person, whose SHA-256 DuckDB made: encrypted by AES.
 
-    SHA-256 with a secret block before the person is the inner half of HMAC. The outer half has to be a keyed function of the
-    16 bytes that are kept of it, which cannot be distinguished from a random one: AES is, and takes a hundredth of the time.
+    SHA-256 with a secret block before the person is the inner half of HMAC. We assume that nobody without the key finds two
+    persons for whom the 16 bytes that are kept of it are the same, and that AES, the outer half, cannot be told from a random
+    function while there are far fewer than 2^64 persons. It is a permutation: it makes no two persons one.
     """
     return encrypt(as_rows(hashes), key)
 
@@ -86,22 +88,23 @@ def sort_people(hashed: Iterable[Bytes], most: int, folder: Path | None = None) 
     """Yield the different rows of these in order, part by part. `most`: how many rows there may be; beyond a limit they go
     through a file of the folder, unless there is none. All are taken before the first part is yielded."""
     together = max(_TOGETHER, _OF_ROOT * math.isqrt(most))
-    bits = (max(most - 1, 0) // together).bit_length()
-    if folder is None or not bits:
-        yield _count_repeats(sort_rows(np.concatenate([np.empty((0, PERSON), dtype=np.uint8), *hashed])))
+    bits = 0 if folder is None else (max(most - 1, 0) // together).bit_length()
+    runs = (_sum_times(_with_times(rows)) for rows in _gather(hashed, together))
+    if not bits:
+        yield _split(_sum_times(np.concatenate([np.empty((0, _TIMED), dtype=np.uint8), *runs])))
         return
     borders = np.arange(1, 1 << bits, dtype=np.uint64) << np.uint64(64 - bits)
     with _disk_errors(), TemporaryFile(dir=folder) as file:
         cuts: list[npt.NDArray[np.int64]] = []
         written = 0
-        for run in map(sort_rows, _gather(hashed, together)):
+        for run in runs:
             file.write(run.data)
             inner = np.searchsorted(_read_word(run, 0), borders)
             cuts.append(written + np.concatenate([[0], inner, [len(run)]]))
             written += len(run)
         file.flush()
         for first, beyond in pairwise(np.array(cuts).T):
-            yield _count_repeats(sort_rows(_read_part(file.fileno(), first, beyond, PERSON)))
+            yield _split(_sum_times(_read_part(file.fileno(), first, beyond, _TIMED)))
 
 
 @contextmanager
@@ -123,33 +126,43 @@ def insert_people(connection: duckdb.DuckDBPyConnection, parts: Iterable[Part], 
         yield rows, times
 
 
-def sort_rows(rows: Bytes) -> Bytes:
-    """Return the rows sorted by all their bytes."""
+def _with_times(rows: Bytes) -> Bytes:
+    """Return each of these rows with how often it is there: once."""
+    return np.hstack([rows, np.ones(len(rows), dtype=np.int64).view(np.uint8).reshape(-1, _TIMED - PERSON)])
+
+
+def _split(rows: Bytes) -> Part:
+    return np.ascontiguousarray(rows[:, :PERSON]), rows.view(np.int64)[:, -1]
+
+
+def _sum_times(rows: Bytes) -> Bytes:
+    """Return the different rows, sorted, each with how often it is there."""
     first = _read_word(rows, 0)
     order = np.argsort(first)
     first, second = first[order], _read_word(rows, 1)[order]
     if ((first[1:] == first[:-1]) & (second[1:] != second[:-1])).any():  # one in 2^64 of two persons
         order = np.lexsort((_read_word(rows, 1), _read_word(rows, 0)))
-    return rows.view(f"V{PERSON}").reshape(-1)[order].view(np.uint8).reshape(-1, PERSON)
-
-
-def _count_repeats(ordered: Bytes) -> Part:
-    """Return the different rows of sorted ones, and how often each is there."""
-    words = ordered.view(np.uint64)
-    is_new = np.ones(len(ordered), dtype=np.bool_)
-    is_new[1:] = (words[1:] != words[:-1]).any(axis=1)
-    firsts = np.flatnonzero(is_new)
-    return (ordered if is_new.all() else ordered[is_new]), np.diff(firsts, append=len(ordered))
+    words = rows.view(np.int64)[order]
+    is_new = np.ones(len(words), dtype=np.bool_)
+    is_new[1:] = (words[1:, :2] != words[:-1, :2]).any(axis=1)
+    if not is_new.all():
+        firsts = np.flatnonzero(is_new)
+        times = np.add.reduceat(words[:, 2], firsts)
+        words = words[firsts]
+        words[:, 2] = times
+    return words.view(np.uint8)
 
 
 def _gather(hashed: Iterable[Bytes], together: int) -> Iterator[Bytes]:
     """Yield so many rows at a time, or a few more."""
     waiting: list[Bytes] = []
+    count = 0
     for rows in hashed:
         waiting.append(rows)
-        if sum(map(len, waiting)) >= together:
+        count += len(rows)
+        if count >= together:
             yield np.concatenate(waiting)
-            waiting = []
+            waiting, count = [], 0
     if waiting:
         yield np.concatenate(waiting)
 

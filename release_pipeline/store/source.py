@@ -249,6 +249,7 @@ def find_file(path: Path, *, expected: frozenset[str], version: int | None = Non
     try:
         with path.open("rb") as file:
             if ending == ".parquet":
+                _refuse_tables(path.resolve().parent)
                 return FileSource(path, "parquet", tuple(_read_schema(file, path).names))
             return _csv_header(file.read(_HEADER_BYTES), path, expected)
     except OSError as error:
@@ -266,10 +267,11 @@ def list_parquet(folder: Path) -> tuple[Path, ...]:
 
 
 def _refuse_tables(folder: Path) -> None:
-    """Refuse a folder in a table whose log is not read: files that no longer belong to the table may lie there."""
+    """Refuse what is in a folder of a table whose log is not read: files that no longer belong to the table may lie there."""
     for kind, sign in _TABLES.items():
-        if any(any(place.glob(sign)) for place in (folder.resolve(), *folder.resolve().parents)):
-            what = f"this folder belongs to a table of {kind}: records that were deleted from the table may lie in it."
+        places = (folder, *folder.parents) if kind != "DuckLake" else (folder,)  # its files alone have a sign
+        if any(any(place.glob(sign)) for place in places):
+            what = f"its folder belongs to a table of {kind}: records that were deleted from the table may lie in it."
             remedy = "Name the folder of the whole table." if kind == "Delta" else OTHERWISE
             raise SourceError(what, where=str(folder), remedy=remedy)
 
@@ -280,7 +282,7 @@ def _find_folder(folder: Path, version: int | None) -> FileSource:
     import pyarrow as pa  # a large library: only where it is used
 
     if (delta := read_delta(folder, version) if (folder / LOG).is_dir() else None) is None:
-        _refuse_tables(folder)
+        _refuse_tables(folder.resolve())
     paths, schemas = list_parquet(folder) if delta is None else delta.files, list[pa.Schema]()
     if not paths:
         remedy = "Name a file, or a folder that has Parquet files."

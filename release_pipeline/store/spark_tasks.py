@@ -220,9 +220,14 @@ def _pair(cells: Any, times: Any) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([cells, times], names=["cells", "times"])
 
 
+def _lengthen(cells: Any) -> Any:
+    """The same cells; texts may be more than 2 GiB together."""
+    return cells.cast(pa.large_string()) if pa.types.is_string(cells.type) else cells
+
+
 def sum_cells(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """The different cells of some parts, each with how often it is in all of them."""
-    cells, times = (pa.concat_arrays([part.column(name) for part in parts]) for name in ("cells", "times"))
+    cells, times = (pa.concat_arrays([_lengthen(part.column(name)) for part in parts]) for name in ("cells", "times"))
     coded = cells.dictionary_encode(null_encoding="encode")
     sums = np.zeros(len(coded.dictionary), dtype=np.int64)
     np.add.at(sums, coded.indices.to_numpy(), times.to_numpy())

@@ -12,14 +12,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from release_pipeline.errors import Blocked, DataRefused, SourceError
+from release_pipeline.errors import Blocked, DataRefused, NotPassed, SourceError
 from release_pipeline.pipeline import in_place
+from release_pipeline.pipeline import validate as validate_stage
 from release_pipeline.pipeline.context import StageContext
 from release_pipeline.pipeline.ingest import ingest
 from release_pipeline.pipeline.mask import mask
+from release_pipeline.pipeline.mask_file import mask_table
 from release_pipeline.pipeline.microaggregate import microaggregate
 from release_pipeline.pipeline.opening import open_release
 from release_pipeline.pipeline.release import STAGES, run_release
+from release_pipeline.pipeline.validate import validate
+from release_pipeline.rows.validate import judge_suite
 from release_pipeline.store.files import Probe
 from release_pipeline.store.in_place import RelationInPlace
 from tests.integration.sites import TinySite
@@ -152,6 +156,52 @@ def test_what_is_refused_of_a_copy_is_refused_in_place(
         said.append(caught.value.findings)
         assert not find_canaries({"message": str(caught.value).encode()}, ["4000.0000", "p0001p0001"])
     assert said[0] == said[1] != ()
+
+
+def test_a_refused_release_is_refused_again_for_the_same_reason(tmp_path: Path) -> None:
+    """Of the tables that the first stage made none is gone."""
+    tiny = make(tmp_path / "site")
+    deliver(tiny, income=4000.0)
+    ingest(tiny.flow())
+    refusals = [validate(tiny.flow()).refusal for _ in range(2)]
+    assert refusals[0] == refusals[1] != ()
+
+
+def test_absent_columns_are_named(tmp_path: Path) -> None:
+    """Where the source has the persons, and of what is counted nothing."""
+    tiny = make(tmp_path / "site")
+    others = {name: f"other_{name}" for name in ("town", "sex", "income", "rent")}
+    read_people().rename(columns=others).to_parquet(tiny.home / "people.parquet", index=False)
+    with pytest.raises(DataRefused) as caught:
+        run_release(tiny.flow())
+    assert all(any(name in finding for finding in caught.value.findings) for name in others)
+
+
+def test_persons_that_are_changed_while_checks_are_judged_stop_the_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In place, and of a copy, whose persons are written by the same stage."""
+    for copies in (False, True):
+        tiny = make(tmp_path / f"site{copies}")
+        if copies:
+            monkeypatch.setattr(in_place, "find_in_place", lambda *_: None)
+        ingest(tiny.flow())
+
+        def change(checks: Any, *others: Any, tiny: TinySite = tiny, **more: Any) -> Any:
+            with tiny.flow().open_workspace() as workspace:
+                workspace.write("people", workspace.read("people").slice(1))
+            return judge_suite(checks, *others, **more)
+
+        monkeypatch.setattr(validate_stage, "judge_suite", change)
+        with pytest.raises(NotPassed, match="another run ingested or validated it"):
+            validate(tiny.flow())
+
+
+def test_a_file_with_missing_numbers_is_masked(tmp_path: Path) -> None:
+    """By the tool for scripts, which compares the released numbers with those that came."""
+    tiny = make(tmp_path / "site")
+    made = mask_table(tiny.flow().policy, tiny.home / "people.parquet", release="1")
+    assert made.records == 600
 
 
 def test_of_many_records_a_sample_is_attacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import json
+import shutil
 import string
 import struct
 import sys
@@ -109,6 +110,21 @@ def go_on(tiny: TinySite, first: int, *, last: int | None = None) -> dict[str, A
         stage(open_release(tiny.site, "people", "1", probe=Probe(new_secret=lambda: SECRET)))
     with tiny.flow().open_workspace() as workspace:
         return {name: workspace.read(name).to_pydict() for name in workspace.tables()}
+
+
+@pytest.mark.parametrize("stages", [3, 4])
+def test_a_release_that_is_run_again_ends_with_its_version(tmp_path: Path, stages: int) -> None:
+    """What was charged, or drawn, is of that version's records; a release that is not charged takes the current one."""
+    tiny = make(tmp_path / "site", source=DELTA)
+    records = pa.Table.from_pandas(read_people(), preserve_index=False)
+    for version in range(2):
+        write_deltalake(tiny.home / "folk", records, mode="overwrite")
+        go(tiny, stages if version else 2)
+    write_deltalake(tiny.home / "folk", records.slice(3, 1), mode="append")
+    go(tiny)
+    with tiny.flow().open_workspace() as workspace:
+        assert (workspace.checkpoint("validated") or {})["table_version"] == 1
+    assert len(tiny.charges()) == 1
 
 
 @pytest.mark.slow
@@ -252,8 +268,11 @@ def test_every_file_of_a_table_is_known_as_confidential(tmp_path: Path) -> None:
     table = write(site.home, {"id": [1, 2], "p": [1, 2]}, partition_by=["p"])
     DeltaTable(table).delete("p = 2")
     files = sorted(table.rglob("*.parquet"))
-    assert [find_source_like(site, file, strict=True) for file in files] == ["it is the source people"] * 2
-    assert len(list_origins(site, Source(path="people"))) == 1 + 2 * 2
+    files += (table / "_delta_log").glob("*.json")
+    assert {find_source_like(site, file, strict=True) for file in files} == {"it is the source people"}
+    assert len(list_origins(site, Source(path="people"), find(site.home).files)) == 1 + 2 * 1
+    shutil.copytree(table, tmp_path / "copy")
+    assert find_source_like(site, tmp_path / "copy", strict=True) == "it has the content of the source people"
 
 
 def test_folders_of_tables_whose_log_is_not_read_are_refused(tmp_path: Path) -> None:
@@ -270,7 +289,16 @@ def test_folders_of_tables_whose_log_is_not_read_are_refused(tmp_path: Path) -> 
         assert read(people.parent) == [1]
         (tmp_path / kind / sign).parent.mkdir(exist_ok=True)
         (tmp_path / kind / sign).touch()
-        refuse(people.parent, f"this folder belongs to a table of {kind}: records that were deleted")
+        refuse(people.parent, f"its folder belongs to a table of {kind}: records that were deleted")
+
+
+def test_a_file_of_a_table_is_refused_by_itself(tmp_path: Path) -> None:
+    """It may have records that were deleted."""
+    table = write(tmp_path, {"id": [1, 2]})
+    DeltaTable(table).delete("id = 1")
+    for file in table.glob("*.parquet"):
+        with pytest.raises(SourceError, match="its folder belongs to a table of Delta"):
+            find_source(Source(path=str(file)), folder=tmp_path, values={}, expected=frozenset())
 
 
 def test_without_deltalake_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,10 +39,26 @@ def test_parts_are_the_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, to
     parts = list(sort_people(iter(np.split(rows, cuts)), 2000, tmp_path))
     assert (len(parts) > 1) == (together < 2000)
     counts = Counter(as_texts(rows))
-    assert max(int(times.sum()) for _, times in parts) <= 2 * together + 39 * 9  # of what is as good as random
+    assert max(len(times) for _, times in parts) <= 2 * together + 39  # of what is as good as random
     assert as_texts(np.concatenate([part for part, _ in parts])) == sorted(counts)
     assert np.concatenate([times for _, times in parts]).tolist() == [counts[text] for text in sorted(counts)]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_person_with_very_many_records_takes_no_more_room(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Of each run one row is left of them."""
+    sort_together(monkeypatch, 100)
+    reads: list[int] = []
+    read_part = people._read_part
+
+    def read(*asked: Any) -> Rows:
+        reads.append(len(rows := read_part(*asked)))
+        return rows
+
+    monkeypatch.setattr(people, "_read_part", read)
+    parts = list(sort_people((np.full((50, 16), 7, dtype=np.uint8) for _ in range(200)), 10_000, tmp_path))
+    assert sum(reads) == 100
+    assert [times.tolist() for _, times in parts if len(times)] == [[10_000]]
 
 
 @pytest.mark.parametrize("together", [10, 179, 180, 181])
