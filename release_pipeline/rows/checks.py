@@ -30,7 +30,7 @@ class Facts:
     records: int
     columns: Mapping[str, Mapping[str, int]]
     kinds: Mapping[str, str]
-    persons: Mapping[str, int] | None
+    persons: Mapping[str, int] | None = None
     unread: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])  # by derived column and input
 
 

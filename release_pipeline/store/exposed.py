@@ -15,7 +15,6 @@ import numpy as np
 
 from release_pipeline.store.database import Qualified, open_database, open_memory, read_batches, statement
 from release_pipeline.store.files import locked
-from release_pipeline.store.people import PERSON, as_rows, encrypt
 
 _TOGETHER = 1 << 18  # rows that are read together
 
@@ -72,6 +71,8 @@ def _sum_identities(connection: duckdb.DuckDBPyConnection, table: str, key: byte
 
 def _sum_rows(connection: duckdb.DuckDBPyConnection, rows: str, key: bytes, **values: str) -> int:
     """Return the sum of keyed hashes of the rows that a query gives, all of as many blocks: CBC-MAC with AES."""
+    from release_pipeline.store.people import PERSON, as_rows, encrypt  # PyArrow is large: only where it is used
+
     total = 0
     found = connection.sql(rows, params={"other": bytes(PERSON), **values}).to_arrow_reader(_TOGETHER)
     for batch in read_batches(found):

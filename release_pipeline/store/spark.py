@@ -371,6 +371,15 @@ def _connect(url: str, where: str) -> Any:
     return session
 
 
+def _describe(error: Exception, where: str, url: str) -> ReleasePipelineError:
+    """An error of ours for one of Spark, by its kind; host and port of an address are told, and what is behind may be secret."""
+    host, name = url.removeprefix("sc://").partition("/")[0], type(error).__name__
+    pattern = next(own for own in _WRONG if re.search(own, f"{name}: {error}"))
+    kind = {_NO_TABLE: SourceError, "": SparkGone}.get(pattern, StoreError)
+    what, remedy = _WRONG[pattern]
+    return kind(what.format(host=host, name=name), where=where, remedy=remedy)
+
+
 @contextmanager
 def _spark_errors(where: str, url: str) -> Generator[None]:
     """What Spark and the way to it say, in words of our own: theirs may quote cells, as of a view that cannot be computed, or a
@@ -388,11 +397,7 @@ def _spark_errors(where: str, url: str) -> Generator[None]:
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in ("pyspark", "grpc"):
             raise
-        host, name = url.removeprefix("sc://").partition("/")[0], type(error).__name__  # what is behind may be secret
-        pattern = next(own for own in _WRONG if re.search(own, f"{name}: {error}"))
-        kind = {_NO_TABLE: SourceError, "": SparkGone}.get(pattern, StoreError)
-        what, remedy = _WRONG[pattern]
-        failed = kind(what.format(host=host, name=name), where=where, remedy=remedy)
+        failed = _describe(error, where, url)
     finally:
         if not has_file:
             program.pop("__file__", None)

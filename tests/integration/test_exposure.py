@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import hmac
+import hashlib
 import re
 import shutil
 from collections import Counter
@@ -66,9 +66,9 @@ def hashes(vault: Path) -> dict[str, list[bytes]]:
 
 
 def hash_of(site: Site, population: str, person: str) -> bytes:
-    """The keyed hash of a person: AES of Python's own HMAC."""
+    """The keyed hash of a person: AES of Python's own SHA-256 behind a block with the key."""
     keys = list_person_keys(site, population, "person")
-    block = hmac.digest(keys.first, person.encode(), "sha256")[:16]
+    block = hashlib.sha256(keys.first.ljust(64, b"\0") + person.encode()).digest()[:16]
     return Cipher(algorithms.AES(keys.population), modes.CBC(bytes(16))).encryptor().update(block)
 
 
