@@ -142,7 +142,7 @@ def _sum_times(rows: Bytes) -> Bytes:
     first, second = first[order], _read_word(rows, 1)[order]
     if ((first[1:] == first[:-1]) & (second[1:] != second[:-1])).any():  # one in 2^64 of two persons
         order = np.lexsort((_read_word(rows, 1), _read_word(rows, 0)))
-    words = rows.view(np.int64)[order]
+    words = rows.view(f"V{_TIMED}").reshape(-1)[order].view(np.int64).reshape(-1, _TIMED // 8)  # faster than row by row
     is_new = np.ones(len(words), dtype=np.bool_)
     is_new[1:] = (words[1:, :2] != words[:-1, :2]).any(axis=1)
     if not is_new.all():

@@ -169,8 +169,9 @@ class _OnSpark:
         none = pa.record_batch([pa.array([], self.schema.field(column).type), pa.array([], pa.int64())], names=["cells", "times"])
         with source_errors(self._name):
             summed = tasks.sum_cells([none, *map(tasks.read_blob, blobs)]).sort_by("cells")
-        table = pa.Table.from_arrays(summed.columns, names=[column, TIMES])
-        return give_one(table.to_batches(tasks.BATCH), table.schema)
+        schema = pa.schema([(column, self.schema.field(column).type), (TIMES, pa.int64())])
+        table = pa.Table.from_arrays(summed.columns, names=schema.names)
+        return give_one((batch.cast(schema) for batch in table.to_batches(tasks.BATCH)), schema)
 
     def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
         """See `RecordsInPlace`: a row for each task, or for each of its columns."""
