@@ -31,7 +31,7 @@ from release_pipeline.store.ledger import RESERVED
 from release_pipeline.store.registry import Event
 from release_pipeline.store.settings import FILE, Say, Settings, wrong
 from release_pipeline.store.site import Site
-from release_pipeline.store.source import SourceReader, find_source, list_parquet
+from release_pipeline.store.source import FileSource, SourceReader, find_source, list_parquet
 
 if TYPE_CHECKING:
     from release_pipeline.store.spark import SparkAddress
@@ -242,7 +242,11 @@ class HeaderLook:
 def open_source(site: Site, policy: Policy, version: int | None = None) -> SourceReader:
     """Return the source of a policy, as its site reads it; of a Delta table the current version, or this one."""
     spark, values = None if policy.source.spark is None else find_spark(site), site.environment
-    return find_source(policy.source, folder=site.home, values=values, expected=policy.declared, spark=spark, version=version)
+    source = find_source(policy.source, folder=site.home, values=values, expected=policy.declared, spark=spark, version=version)
+    if isinstance(source, FileSource) and source.partitions and policy.is_only_counted and find_workers(site):
+        what = "Spark's workers read the files of the Delta table, which lack the partition columns."
+        raise SourceError(what, where=source.name, remedy=f"Write engine: duckdb in {FILE}.")
+    return source
 
 
 def version_of(site: Site, source: SourceReader) -> str:

@@ -27,7 +27,10 @@ _KINDS = {"string": "VARCHAR", "long": "BIGINT", "integer": "INTEGER", "short": 
 MOST_PARTITIONS = 500  # DuckDB takes up to 1,000 parts of a union
 OTHERWISE = "Name it as a table of Spark (spark: NAME), or write its records to a folder of their own."
 
-_GONE = "Restore its files. If they are gone, run the release from its start, or its next revision if it was charged."
+_GONE = (
+    "A candidate that was made stands, and needs no further run. Else restore the files; or run the release again, with --revise "
+    "if it was charged, which charges it anew."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +57,14 @@ class DeltaVersion:
             parts.append(read(list(files)).select(*columns))
         return reduce(duckdb.DuckDBPyRelation.union, parts)
 
-    def fits(self, schema: pa.Schema, first: pa.Schema) -> bool:
-        """Return whether a file has the columns of the table, and the types of the first file. One that was written before a
-        column was added lacks it."""
+    def find_other(self, schema: pa.Schema, first: pa.Schema) -> str:
+        """Return a column that a file does not have as the table and the first file have it; empty if there is none. A file that
+        was written before a column was added lacks it."""
         from release_pipeline.store.spark_tasks import plain_type  # PyArrow is large: only where it is used
 
         kinds, firsts = (dict(zip(file.names, map(plain_type, file.types), strict=True)) for file in (schema, first))
-        return kinds == firsts and kinds.keys() == {*self.header} - self.partitions.keys()
+        names = ({*self.header} - self.partitions.keys()) | kinds.keys()
+        return next((name for name in sorted(names) if name not in kinds or kinds[name] != firsts.get(name)), "")
 
 
 def read_delta(folder: Path, number: int | None) -> DeltaVersion:
@@ -87,14 +91,18 @@ def read_delta(folder: Path, number: int | None) -> DeltaVersion:
     except BaseException as caught:  # a panic of Rust is no Exception
         caught.args = ()  # they may quote the log, which has cells
         what = "the Delta table" if number is None else f"version {number} of the Delta table, which the release began with,"
-        remedy = f"Repair the table, then run the release from its start. {OTHERWISE}" if number is None else _GONE
+        remedy = "Repair the table, or write its records to a folder of their own." if number is None else _GONE
         raise SourceError(f"{what} cannot be read by deltalake.", where=where, remedy=remedy) from None
     if not all(file.is_file() and file.resolve().is_relative_to(place) for file in values):
         what = f"a file of version {version} of the Delta table is not in its folder: it was vacuumed, or is elsewhere."
-        raise SourceError(what, where=where, remedy=f"Repair the table. {OTHERWISE}" if number is None else _GONE)
-    if not all(partitions.values()) or len({*values.values()}) > MOST_PARTITIONS:
-        what = f"at most {MOST_PARTITIONS} partitions are read, by days, whole numbers and texts."
+        remedy = "Repair the table, or write its records to a folder of their own." if number is None else _GONE
+        raise SourceError(what, where=where, remedy=remedy)
+    if others := [name for name, kind in partitions.items() if not kind]:
+        what = f"partitions are read by texts, whole numbers and days, and not by '{others[0]}'."
         raise SourceError(what, where=where, remedy=OTHERWISE)
+    if (count := len({*values.values()})) > MOST_PARTITIONS:
+        what = f"it has {count:,} partitions, and at most {MOST_PARTITIONS} are read."
+        raise SourceError(what, where=where, remedy=f"Partition it by less. {OTHERWISE}")
     if not values:
         raise SourceError("the Delta table has no records.", where=where, remedy="Deliver them.")
     files = tuple(sorted(values, key=lambda file: (repr(values[file]), file)))  # those with the same values together

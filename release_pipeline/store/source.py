@@ -99,8 +99,14 @@ class FileSource:
 
     @property
     def name(self) -> str:
-        """Return the path; of one with ${NAME}, as it is declared."""
-        return self.shown_as or str(self.path)
+        """Return the path; of one with ${NAME}, as it is declared. Of a Delta table with its version."""
+        version = "" if self.delta is None else f", version {self.delta.number} of a Delta table"
+        return f"{self.shown_as or self.path}{version}"
+
+    @property
+    def partitions(self) -> Mapping[str, str]:
+        """Return the columns of a Delta table that are not in its files, with their types."""
+        return {} if self.delta is None else self.delta.partitions
 
     @property
     def stamp(self) -> str:
@@ -270,8 +276,8 @@ def _refuse_tables(folder: Path) -> None:
     """Refuse what is in a folder of a table whose log is not read: files that no longer belong to the table may lie there."""
     for kind, sign in _TABLES.items():
         places = (folder, *folder.parents) if kind != "DuckLake" else (folder,)  # its files alone have a sign
-        if any(any(place.glob(sign)) for place in places):
-            what = f"its folder belongs to a table of {kind}: records that were deleted from the table may lie in it."
+        if table := next((place for place in places if any(place.glob(sign))), None):
+            what = f"the folder {table.name} is a table of {kind}, by its {sign}: deleted records may lie in it."
             remedy = "Name the folder of the whole table." if kind == "Delta" else OTHERWISE
             raise SourceError(what, where=str(folder), remedy=remedy)
 
@@ -294,8 +300,11 @@ def _find_folder(folder: Path, version: int | None) -> FileSource:
                 schemas.append(_read_schema(file, path))
         except OSError as error:
             raise SourceError(f"the file cannot be read: {error.strerror}.", where=str(path)) from None
-        if not (schemas[-1].equals(schemas[0]) if delta is None else delta.fits(schemas[-1], schemas[0])):
-            what = f"it has other columns, or other types of them, than {paths[0].name if delta is None else 'the table'}."
+        if delta is not None and (other := delta.find_other(schemas[-1], schemas[0])):
+            what = f"it has no column '{other}', or of another type than the table."
+            raise SourceError(what, where=str(path), remedy="Compact the table (OPTIMIZE), which writes its files anew.")
+        if delta is None and not schemas[-1].equals(schemas[0]):
+            what = f"it has other columns, or other types of them, than {paths[0].name}."
             raise SourceError(what, where=str(path), remedy="Deliver files of one schema, or another folder.")
     header = tuple(schemas[0].names) if delta is None else delta.header
     return _check_names(FileSource(folder, "parquet", header, parts=paths, delta=delta), str(folder))

@@ -12,7 +12,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from release_pipeline.errors import SourceError, StoreError
+from release_pipeline.errors import StoreError
 from release_pipeline.mechanisms.basis.grid import IntArray
 from release_pipeline.policy.file.derivations import Derived
 from release_pipeline.rows.columns import AnyTable, ColumnTable
@@ -81,9 +81,6 @@ class ReleaseWorkspace(PeopleTables):
         """Return the records in their source, where an engine counts them there: in Parquet files, in tables of DuckDB, Postgres
         or Spark. `engine`: as site.yaml names it; `workers`: the server whose workers read files, if it is Spark."""
         if isinstance(source, FileSource) and source.format == "parquet":
-            if workers is not None and source.delta is not None and source.delta.partitions:
-                what = "Spark's workers read the files of the Delta table, which lack the partition columns."
-                raise SourceError(what, where=source.name, remedy="Write engine: duckdb in site.yaml.")
             if workers is not None:
                 return SparkFiles(workers, source.name, source.files, columns, release)
             reader = self._opened.enter_context(closing(self._connection.cursor()))  # they are read while tables are written

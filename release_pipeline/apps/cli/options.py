@@ -23,13 +23,15 @@ def print_document(document: Any) -> None:
     print(json.dumps(document if isinstance(document, dict) else to_json(document), indent=2, allow_nan=False))
 
 
-def check_input(file: Path) -> Path:
-    """Return the named data file if it can be one at all; its content is judged where it is read."""
+def check_input(file: Path, *, or_folder: bool = False) -> Path:
+    """Return the named data file, or folder of files, if it can be one at all; its content is judged where it is read."""
     try:
         if not file.exists():
             raise WrongUsage("there is no such file.", where=str(file), remedy="Check the path.")
+        if or_folder and file.is_dir():
+            return file
         if file.is_dir():
-            raise WrongUsage("this is a directory, not a file.", where=str(file), remedy="Name the file in it.")
+            raise WrongUsage("this is a directory, not a file.", where=str(file), remedy="Name a file.")
         os.close(os.open(file, os.O_RDONLY | os.O_NONBLOCK))
     except OSError as error:
         raise WrongUsage(f"the file cannot be read: {error.strerror}.", where=str(file), remedy="Name another.") from None

@@ -22,7 +22,9 @@ from release_pipeline.verifier.documents import NAME
 
 @cli.command("init people --from people.csv -o policies/people.yaml")
 @click.argument("name", metavar="POLICY", help="The name of the policy.")
-@click.option("--from", "file", type=cli.PATH, required=True, metavar="FILE", help=f"A file: {cli.FILES}.")
+@click.option(
+    "--from", "file", type=cli.PATH, required=True, metavar="FILE", help=f"A file: {cli.FILES}; or a folder with Parquet files."
+)
 @click.option("--columns", metavar="A,B,...", help="The columns that you need; the others go to `drop` (default: all).")
 @cli.flag("--header", "Confirm that the first line of FILE names its columns: you have looked.")
 @cli.output("FILE.yaml", "Where to write it (default: standard output).", required=False)
@@ -34,7 +36,7 @@ def init(name: str, file: Path, columns: str | None, header: bool, output: Path 
         raise WrongUsage("this is not a name for a policy.", where=name, remedy="Use lower-case letters, digits, hyphens.")
     text = draft_policy(
         name,
-        check_input(file),
+        check_input(file, or_folder=True),
         header=header,
         columns=None if columns is None else [part.strip() for part in columns.split(",") if part.strip()],
         policy_file=output,
