@@ -53,10 +53,12 @@ def ingest(context: StageContext) -> StageResult:
             raise refuse_changed(source.name)
         content: dict[str, Any] = {"records": stored.records, "source": source.name, "header": list(source.header)}
         content |= {"outside": outside, "delivered": delivered, "origins": origins, "snapshot": stored.snapshot}
-        content |= {"persons": stored.persons}
-        content["table_version"] = source.delta.number if isinstance(source, FileSource) and source.delta is not None else None
+        table_version = source.delta.number if isinstance(source, FileSource) and source.delta is not None else None
+        content |= {"persons": stored.persons, "table_version": table_version}
         version = context.hash_version([stored.records, stored.persons, read])
         write_checkpoint(context, workspace, Ingested, version, stored.tables, **content)
     context.probe.reached("ingested")
     facts = {**context.show_rows(stored.records), "columns_read": len(columns), "columns_in_source": len(source.header)}
+    if table_version is not None:
+        facts["table_version"] = table_version
     return StageResult("ingested", version, facts, source=delivered)

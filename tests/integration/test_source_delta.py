@@ -20,7 +20,9 @@ import pytest
 from deltalake import DeltaTable, Field, write_deltalake
 from deltalake.schema import PrimitiveType
 
+from release_pipeline.apps.dagster.metadata import build_metadata
 from release_pipeline.errors import SourceError
+from release_pipeline.pipeline.ingest import ingest
 from release_pipeline.pipeline.opening import open_release
 from release_pipeline.pipeline.release import STAGES
 from release_pipeline.pipeline.sources import find_source_like, list_origins
@@ -121,6 +123,8 @@ def test_a_release_that_is_run_again_ends_with_its_version(tmp_path: Path, stage
         write_deltalake(tiny.home / "folk", records, mode="overwrite")
         go(tiny, stages if version else 2)
     write_deltalake(tiny.home / "folk", records.slice(3, 1), mode="append")
+    go(tiny)
+    assert build_metadata(ingest(tiny.flow()), show_internal=False)["table_version"] == 1
     go(tiny)
     with tiny.flow().open_workspace() as workspace:
         assert (workspace.checkpoint("validated") or {})["table_version"] == 1

@@ -52,6 +52,7 @@ ALLOWED: dict[str, tuple[type, ...]] = {
     "series_rho": (float,),
     "share_suppressed": (float,),
     "table_bound": (str,),
+    "table_version": (int,),
     "together": (int,),
     "values": (str,),
     "weights": (dict,),
