@@ -26,10 +26,9 @@ _READ = {"timestampNtz", "v2Checkpoint", "deletionVectors", "columnMapping"}
 _KINDS = {"string": "VARCHAR", "long": "BIGINT", "integer": "INTEGER", "short": "SMALLINT", "byte": "TINYINT", "date": "DATE"}
 MOST_PARTITIONS = 500  # DuckDB takes up to 1,000 parts of a union
 OTHERWISE = "Name it as a table of Spark (spark: NAME), or write its records to a folder of their own."
-
 _GONE = (
     "A candidate that was made stands, and needs no further run. Else restore the files; or run the release again, with --revise "
-    "if it was charged, which charges it anew."
+    "if it was charged, which charges it again."
 )
 
 
@@ -70,6 +69,7 @@ class DeltaVersion:
 def read_delta(folder: Path, number: int | None) -> DeltaVersion:
     """Return the current version of a table, or an earlier one; refused where the records are not those of its files."""
     where, place = str(folder), folder.resolve()
+    repair = "Repair the table, or write its records to a folder of their own." if number is None else _GONE
     if any(sign in str(place) for sign in _MISREAD):
         raise SourceError(f"the path of a Delta table may not have {' '.join(_MISREAD)}.", where=where, remedy="Rename it.")
     try:
@@ -91,12 +91,10 @@ def read_delta(folder: Path, number: int | None) -> DeltaVersion:
     except BaseException as caught:  # a panic of Rust is no Exception
         caught.args = ()  # they may quote the log, which has cells
         what = "the Delta table" if number is None else f"version {number} of the Delta table, which the release began with,"
-        remedy = "Repair the table, or write its records to a folder of their own." if number is None else _GONE
-        raise SourceError(f"{what} cannot be read by deltalake.", where=where, remedy=remedy) from None
+        raise SourceError(f"{what} cannot be read by deltalake.", where=where, remedy=repair) from None
     if not all(file.is_file() and file.resolve().is_relative_to(place) for file in values):
         what = f"a file of version {version} of the Delta table is not in its folder: it was vacuumed, or is elsewhere."
-        remedy = "Repair the table, or write its records to a folder of their own." if number is None else _GONE
-        raise SourceError(what, where=where, remedy=remedy)
+        raise SourceError(what, where=where, remedy=repair)
     if others := [name for name, kind in partitions.items() if not kind]:
         what = f"partitions are read by texts, whole numbers and days, and not by '{others[0]}'."
         raise SourceError(what, where=where, remedy=OTHERWISE)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from release_pipeline.mechanisms.basis.arrays import gather
 from release_pipeline.mechanisms.noise.unclaimed import make_random
 from release_pipeline.policy.values.scalars import OURS
 from release_pipeline.rows.counted import CountPart
@@ -143,21 +144,9 @@ def open_table(records: pa.Table, name: str) -> Generator[RawTable]:
 
 def read_persons(batches: Iterable[pa.RecordBatch], column: str, name: str, key: bytes) -> Iterator[pa.Array]:
     """Yield the persons of a column as it is delivered, as hashes under a key: no cell is stored."""
-    waiting: list[pa.RecordBatch] = []
-    count = 0
-    for batch in batches:
-        waiting.append(batch)
-        count += len(batch)
-        if count >= _HASHED:
-            yield from _hash_persons(waiting, column, name, key)
-            waiting, count = [], 0
-    if waiting:
-        yield from _hash_persons(waiting, column, name, key)
-
-
-def _hash_persons(batches: Sequence[pa.RecordBatch], column: str, name: str, key: bytes) -> Iterator[pa.Array]:
-    with open_table(pa.Table.from_batches(batches), name) as raw:
-        yield from raw.persons(column, key)
+    for part in gather(batches, _HASHED):
+        with open_table(pa.Table.from_batches(part), name) as raw:
+            yield from raw.persons(column, key)
 
 
 class RelationInPlace:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import duckdb
 import numpy as np
@@ -25,6 +25,7 @@ import pyarrow as pa
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from release_pipeline.errors import StoreError, is_full, spill_full
+from release_pipeline.mechanisms.basis.arrays import gather
 
 PERSON = 16  # bytes that are kept of a person's hash
 _TIMED = 24  # and of how many records it has
@@ -63,14 +64,21 @@ def hash_persons(hashes: pa.Array, key: bytes) -> Bytes:
 
 def encrypt(rows: Bytes, key: bytes) -> Bytes:
     """Return each row of 16 bytes, encrypted by AES."""
-    encrypted = Cipher(algorithms.AES(key), modes.ECB()).encryptor().update(rows.reshape(-1).data)  # noqa: S305  see above
-    return np.frombuffer(encrypted, dtype=np.uint8).reshape(-1, PERSON)
+    return _code(rows, _cipher(key).encryptor())
 
 
 def find_everywhere(rows: Bytes, keys: PersonKeys) -> Bytes:
     """Return the second hash of persons from their first: AES is a permutation, so that only who has its key can undo it."""
-    before = Cipher(algorithms.AES(keys.population), modes.ECB()).decryptor().update(rows.reshape(-1).data)  # noqa: S305
-    return encrypt(np.frombuffer(before, dtype=np.uint8).reshape(-1, PERSON), keys.everywhere)
+    return encrypt(_code(rows, _cipher(keys.population).decryptor()), keys.everywhere)
+
+
+def _cipher(key: bytes) -> Any:
+    """Return AES of blocks, each by itself: every row is a different one, and none is to be read again by others."""
+    return Cipher(algorithms.AES(key), modes.ECB())  # noqa: S305  see hash_persons
+
+
+def _code(rows: Bytes, coder: Any) -> Bytes:
+    return np.frombuffer(coder.update(rows.reshape(-1).data), dtype=np.uint8).reshape(-1, PERSON)
 
 
 def count_persons(parts: Iterable[Part], *, records: int, allowed: int) -> dict[str, int]:
@@ -89,7 +97,7 @@ def sort_people(hashed: Iterable[Bytes], most: int, folder: Path | None = None) 
     through a file of the folder, unless there is none. All are taken before the first part is yielded."""
     together = max(_TOGETHER, _OF_ROOT * math.isqrt(most))
     bits = 0 if folder is None else (max(most - 1, 0) // together).bit_length()
-    runs = (_sum_times(_with_times(rows)) for rows in _gather(hashed, together))
+    runs = (_sum_times(_with_times(rows)) for rows in map(np.concatenate, gather(hashed, together)))
     if not bits:
         yield _split(_sum_times(np.concatenate([np.empty((0, _TIMED), dtype=np.uint8), *runs])))
         return
@@ -151,20 +159,6 @@ def _sum_times(rows: Bytes) -> Bytes:
         words = words[firsts]
         words[:, 2] = times
     return words.view(np.uint8)
-
-
-def _gather(hashed: Iterable[Bytes], together: int) -> Iterator[Bytes]:
-    """Yield so many rows at a time, or a few more."""
-    waiting: list[Bytes] = []
-    count = 0
-    for rows in hashed:
-        waiting.append(rows)
-        count += len(rows)
-        if count >= together:
-            yield np.concatenate(waiting)
-            waiting, count = [], 0
-    if waiting:
-        yield np.concatenate(waiting)
 
 
 def _read_word(rows: Bytes, word: int) -> npt.NDArray[np.uint64]:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _NUMERIC = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*)")
 _WHOLE = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER")
 _TOGETHER = 1 << 18  # persons that are read together
-_BLOCK = 64  # bytes that SHA-256 takes at once: a secret one before what is hashed is its key, as HMAC begins
+_BLOCK = 64  # bytes that SHA-256 takes at once: as in HMAC, a secret block comes first and is the key
 _ALL = 1 << 62  # beyond the number of any row
 GROUPED = 18  # bytes per record that DuckDB should have at least for groups of different entries
 _MACROS = (

@@ -302,7 +302,7 @@ def _find_folder(folder: Path, version: int | None) -> FileSource:
             raise SourceError(f"the file cannot be read: {error.strerror}.", where=str(path)) from None
         if delta is not None and (other := delta.find_other(schemas[-1], schemas[0])):
             what = f"it has no column '{other}', or of another type than the table."
-            raise SourceError(what, where=str(path), remedy="Compact the table (OPTIMIZE), which writes its files anew.")
+            raise SourceError(what, where=str(path), remedy="Compact the table (OPTIMIZE), which writes its files again.")
         if delta is None and not schemas[-1].equals(schemas[0]):
             what = f"it has other columns, or other types of them, than {paths[0].name}."
             raise SourceError(what, where=str(path), remedy="Deliver files of one schema, or another folder.")

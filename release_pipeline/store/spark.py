@@ -373,7 +373,7 @@ def _connect(url: str, where: str) -> Any:
 
 
 def _describe(error: Exception, where: str, url: str) -> ReleasePipelineError:
-    """An error of ours for one of Spark, by its kind; host and port of an address are told, and what is behind may be secret."""
+    """An error of ours for one of Spark, by its kind. It names host and port of an address, since the rest may be secret."""
     host, name = url.removeprefix("sc://").partition("/")[0], type(error).__name__
     pattern = next(own for own in _WRONG if re.search(own, f"{name}: {error}"))
     kind = {_NO_TABLE: SourceError, "": SparkGone}.get(pattern, StoreError)

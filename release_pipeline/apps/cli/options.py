@@ -28,9 +28,9 @@ def check_input(file: Path, *, or_folder: bool = False) -> Path:
     try:
         if not file.exists():
             raise WrongUsage("there is no such file.", where=str(file), remedy="Check the path.")
-        if or_folder and file.is_dir():
-            return file
         if file.is_dir():
+            if or_folder:
+                return file
             raise WrongUsage("this is a directory, not a file.", where=str(file), remedy="Name a file.")
         os.close(os.open(file, os.O_RDONLY | os.O_NONBLOCK))
     except OSError as error:
